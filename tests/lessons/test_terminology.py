@@ -7,8 +7,8 @@ import pytest
 from sfumato.lessons.terminology import (
     Attacker,
     Disclosure,
-    Item,
     ItemKind,
+    ItemOfInterest,
     Part,
     Property,
     ReferenceSetting,
@@ -63,7 +63,7 @@ def test_membership_disclosure_breaks_undetectability_alone() -> None:
 
 
 def test_a_claim_names_attacker_and_items() -> None:
-    person = Item("respondent", ItemKind.SUBJECT, Part.RESPONDENT)
+    person = ItemOfInterest("respondent", ItemKind.SUBJECT, Part.RESPONDENT)
     setting = ReferenceSetting(Attacker("journalist", knowledge=frozenset({"quasi-identifiers"})), (person,))
     assert not setting.attacker.involved
     assert setting.items[0].part is Part.RESPONDENT

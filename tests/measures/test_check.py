@@ -14,7 +14,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import InputError, MissingColumn, ParameterError
 from sfumato.measures.guarantees.reference import ReferenceDistribution
-from sfumato.workflow.check import Check
+from sfumato.workflow.check import TableCheck
 from tests.measures.tables import (
     HOSPITAL_SCHEMA,
     classes_table,
@@ -28,7 +28,7 @@ GUARANTEES = [sf.KAnonymity(4), sf.DistinctLDiversity(2, "disease")]
 
 def test_a_check_says_what_holds_and_what_fails() -> None:
     found = sf.check(generalised_hospital(), HOSPITAL_SCHEMA, GUARANTEES)
-    assert isinstance(found, Check)
+    assert isinstance(found, TableCheck)
     assert not found.holds
     assert found.measured == {"KAnonymity": 4, "DistinctLDiversity(disease)": 1}
     text = found.explain()

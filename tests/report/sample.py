@@ -17,8 +17,8 @@ from sfumato.data.schema import Schema
 from sfumato.report.content import Answer, CardContent
 from sfumato.report.figures.class_sizes import class_sizes, risk_profile
 from sfumato.report.figures.distributions import compared, distributions, loss_per_attribute
-from sfumato.report.figures.ledger_budget import Budget, ledger_budget
-from sfumato.report.figures.ledger_timeline import Entry, ledger_timeline
+from sfumato.report.figures.ledger_budget import AccountBudget, ledger_budget
+from sfumato.report.figures.ledger_timeline import TimelineRelease, ledger_timeline
 from sfumato.report.figures.tradeoff import Nodes, tradeoff
 
 #: Markup, attribute and script canaries, a closing tag for every element that switches parsing, terminal
@@ -102,12 +102,12 @@ def figures(name: str = "age") -> dict[str, str]:
         ),
         "distributions": distributions([compared(name, dict(counts), released)]),
         "ledger_timeline": ledger_timeline(
-            [Entry(name, "2026-01-03", name), Entry(name, "2026-03-14T09:26:53+00:00", name, current=True)]
+            [TimelineRelease(name, "2026-01-03", name), TimelineRelease(name, "2026-03-14T09:26:53+00:00", name, current=True)]
         ),
         "ledger_budget": ledger_budget(
             [
-                Budget(name, name, 0.4, name, (("2026-03-14T09:26:53+00:00", 0.1), ("2026-03-14T11:00:00+00:00", 0.3))),
-                Budget(name, "bob", 1.0, name),
+                AccountBudget(name, name, 0.4, name, (("2026-03-14T09:26:53+00:00", 0.1), ("2026-03-14T11:00:00+00:00", 0.3))),
+                AccountBudget(name, "bob", 1.0, name),
             ]
         ),
     }

@@ -191,12 +191,14 @@ def test_it_fits_a_narrow_screen(open_card: Any) -> None:
 def test_the_comparison_page_can_be_read_by_everybody_and_tells_its_marks(open_card: Any, scheme: str) -> None:
     from axe_playwright_python.base import AXE_FILE_PATH
 
-    from sfumato.report.comparison_page import ComparisonContent, Row, comparison_page
+    from sfumato.report.comparison_page import ComparisonContent, ComparisonRow, comparison_page
     from sfumato.report.figures.risk_utility import RiskUtility, risk_utility
     from tests.report.test_risk_utility import MARKS
 
     figure = risk_utility(RiskUtility(MARKS, (1.0, 0.0), chosen=0))
-    rows = [Row(mark.label, "front" if mark.best else "bettered", mark.risk, mark.loss, 0.3, {}, "a note") for mark in MARKS]
+    rows = [
+        ComparisonRow(mark.label, "front" if mark.best else "bettered", mark.risk, mark.loss, 0.3, {}, "a note") for mark in MARKS
+    ]
     text = comparison_page(ComparisonContent("Risk and utility of shells", 300, figure, ["Take it."], rows))
     card = open_card(text)
     assert card.console == [] and card.requests == [card.address]

@@ -19,9 +19,9 @@ from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from sfumato.report.figures.class_sizes import class_sizes, one_two_five, risk_profile
 from sfumato.report.figures.distributions import compared, loss_per_attribute
-from sfumato.report.figures.ledger_budget import MOST_ACCOUNTS, Budget, ledger_budget
+from sfumato.report.figures.ledger_budget import MOST_ACCOUNTS, AccountBudget, ledger_budget
 from sfumato.report.figures.ledger_budget import MOST_MARKS as MOST_SPENDS
-from sfumato.report.figures.ledger_timeline import Entry, ledger_timeline
+from sfumato.report.figures.ledger_timeline import TimelineRelease, ledger_timeline
 from sfumato.report.figures.tradeoff import MOST_MARKS, Nodes, frontier, tradeoff
 from sfumato.report.inline_svg import inline_svg
 from tests.report.sample import CANARY, figures
@@ -164,7 +164,7 @@ def test_empty_inputs_are_drawn_too() -> None:
 
 def test_a_ledger_time_that_is_none_is_refused_without_repeating_it() -> None:
     with pytest.raises(InputError) as caught:
-        ledger_timeline([Entry("d", "CANARY-TIME")])
+        ledger_timeline([TimelineRelease("d", "CANARY-TIME")])
     assert "CANARY" not in str(caught.value)
 
 
@@ -188,7 +188,9 @@ def test_ranges_are_spread_over_the_numbers_they_hold() -> None:
 
 def test_the_budget_figure_tells_shares_and_amounts() -> None:
     spends = (("2026-03-01T09:00:00+00:00", 0.25), ("2026-03-09T09:00:00+00:00", 0.5))
-    source = ledger_budget([Budget("clinic", "ann", 0.75, "ε 0.75 of 1", spends), Budget("clinic", "bob", 0.0, "ρ 0 of 2")])
+    source = ledger_budget(
+        [AccountBudget("clinic", "ann", 0.75, "ε 0.75 of 1", spends), AccountBudget("clinic", "bob", 0.0, "ρ 0 of 2")]
+    )
     assert "ann on clinic: ε 0.75 of 1 (75.00 %)" in source and "bob on clinic: ρ 0 of 2 (0.00 %)" in source
     assert "ann on clinic: 25.00 % spent by 2026-03-01" in source and "ann on clinic: 75.00 % spent by 2026-03-09" in source
 
@@ -199,7 +201,7 @@ def test_the_budget_figure_of_an_empty_ledger_says_so() -> None:
 
 def test_a_long_history_and_many_accounts_are_thinned_and_the_last_spend_is_kept() -> None:
     spends = tuple((f"2026-03-01T{i // 60 % 24:02d}:{i % 60:02d}:00+00:00", 0.001) for i in range(1000))
-    budgets = [Budget("d", f"a{i}", 1.5, "more than granted") for i in range(MOST_ACCOUNTS + 5)]
-    source = ledger_budget([Budget("d", "ann", 1.0, "all", spends), *budgets])
+    budgets = [AccountBudget("d", f"a{i}", 1.5, "more than granted") for i in range(MOST_ACCOUNTS + 5)]
+    source = ledger_budget([AccountBudget("d", "ann", 1.0, "all", spends), *budgets])
     assert source.count("spent by 2026") == MOST_SPENDS and "100.00 % spent by" in source
     assert "6 more accounts" in source

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from sfumato.core.errors import ParameterError
-from sfumato.report.comparison_page import ComparisonContent, Row, comparison_page
+from sfumato.report.comparison_page import ComparisonContent, ComparisonRow, comparison_page
 from sfumato.report.figures.risk_utility import Mark, RiskUtility, risk_utility
 
 MARKS = [
@@ -24,7 +24,7 @@ def titles(svg: str) -> list[str]:
 def test_every_mark_is_told_and_the_recommended_one_twice() -> None:
     svg = risk_utility(RiskUtility(MARKS, (1.0, 0.0), chosen=1, most_risk=0.6))
     told = titles(svg)
-    assert [sum(mark.told in text for text in told) for mark in MARKS] == [1, 2, 1]
+    assert [sum(mark.tooltip in text for text in told) for mark in MARKS] == [1, 2, 1]
     assert any(text.startswith("the original") for text in told)
     assert "3 choices of method and parameters; for 2 of them no other is both safer and more useful." in svg
 
@@ -45,7 +45,10 @@ def test_a_map_without_methods_is_refused() -> None:
 
 
 def test_the_page_escapes_what_it_shows() -> None:
-    rows = [Row("Noise(<script>)", "front", 0.5, 0.2, 0.35, {"pil": 0.1}), Row("Bad()", "refused", note="no <b>columns</b>")]
+    rows = [
+        ComparisonRow("Noise(<script>)", "front", 0.5, 0.2, 0.35, {"pil": 0.1}),
+        ComparisonRow("Bad()", "refused", note="no <b>columns</b>"),
+    ]
     page = comparison_page(
         ComparisonContent("A <i>title", 10, risk_utility(RiskUtility(MARKS, (1.0, 0.0))), ["because <b>"], rows)
     )

@@ -26,11 +26,13 @@ Source = Literal["declared", "data"]
 _WIDEST = 1e300
 
 
-class _Frozen(BaseModel):
+class Frozen(BaseModel):
+    """What an owner's file says, as it stands there: no other key, and nothing changes afterwards."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, serialize_by_alias=True)
 
 
-class HierarchySpec(_Frozen):
+class HierarchySpec(Frozen):
     """How a column generalises. Exactly one of the first seven is given.
 
     `file`: CSV, one leaf per row, one level per column. `tree`: nested tables, leaves as lists. `intervals`: nested
@@ -81,7 +83,7 @@ class HierarchySpec(_Frozen):
         return self
 
 
-class Column(_Frozen):
+class Column(Frozen):
     """One column: its `role`, `type`, what it may contain and how it generalises.
 
     `source` says where type, bounds and domain come from: `declared` by the owner or learnt from the `data`. `importance`
@@ -113,11 +115,11 @@ class Column(_Frozen):
 
     @field_validator("missing", mode="before")
     @classmethod
-    def _codes_as_texts(cls, given: Any) -> Any:
+    def _codes_as_texts(cls, codes: Any) -> Any:
         """A whole number is a code too: it is compared by its text."""
-        if not isinstance(given, (list, tuple)):
-            return given
-        return [str(code) if isinstance(code, int) and not isinstance(code, bool) else code for code in given]
+        if not isinstance(codes, (list, tuple)):
+            return codes
+        return [str(code) if isinstance(code, int) and not isinstance(code, bool) else code for code in codes]
 
     @model_validator(mode="after")
     def _consistent(self) -> Column:
@@ -142,7 +144,7 @@ class Column(_Frozen):
             raise ValueError("items cannot be grouped by frequency; give a file, a tree or a mask of single items")
 
 
-class Schema(_Frozen):
+class Schema(Frozen):
     """The columns of a dataset, by name, and the dataset id that releases and budgets belong to.
 
     `unlisted` says what `protect` does with columns of the data that are not described here: `refuse` (the default,

@@ -16,7 +16,7 @@ from typing import Protocol
 
 from sfumato.core.errors import BudgetRefused, Cancelled, ParameterError, SourceError, raise_alone
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
-from sfumato.ledger.accounts import Account, Answer, Charge, Reservation, agreed
+from sfumato.ledger.accounts import Account, Charge, Reservation, StoredAnswer, agreed
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.ledger import Ledger
 
@@ -37,13 +37,13 @@ class Book(Protocol):
     def draw(self, reservation: Reservation) -> None:
         """From here on nothing is given back."""
 
-    def commit(self, reservation: Reservation, answer: object) -> Answer:
+    def commit(self, reservation: Reservation, answer: object) -> StoredAnswer:
         """Store the answer."""
 
-    def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
+    def answer(self, dataset: str, analyst: str, question_digest: str) -> StoredAnswer | None:
         """The stored answer to a question, which costs nothing."""
 
-    def stored(self, dataset: str, analyst: str, beginning: str) -> list[Answer]:
+    def stored(self, dataset: str, analyst: str, beginning: str) -> list[StoredAnswer]:
         """The stored answers to questions whose digest begins so, the first one first."""
 
     def show(self, dataset: str, entry: str, digest: str) -> None:
@@ -79,7 +79,7 @@ class OwnBook:
     def __init__(self, dataset: str, analyst: str, granted: LossAmount) -> None:
         self._lock = threading.Lock()
         self._account = Account(dataset, analyst, granted, LossAmount.nothing(granted.kind))
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[str, StoredAnswer] = {}
 
     def reserve(self, dataset: str, analyst: str, charge: Charge, question_digest: str) -> Reservation:
         """Set budget aside, or refuse."""
@@ -93,16 +93,16 @@ class OwnBook:
     def draw(self, reservation: Reservation) -> None:
         """Nothing to do: reservations here are never given back."""
 
-    def commit(self, reservation: Reservation, answer: object) -> Answer:
+    def commit(self, reservation: Reservation, answer: object) -> StoredAnswer:
         """Store the answer; the first one to a question stays."""
         with self._lock:
-            return self._answers.setdefault(reservation.question, Answer(answer, "", ""))
+            return self._answers.setdefault(reservation.question, StoredAnswer(answer, "", ""))
 
-    def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
+    def answer(self, dataset: str, analyst: str, question_digest: str) -> StoredAnswer | None:
         """The stored answer to a question."""
         return self._answers.get(question_digest)
 
-    def stored(self, dataset: str, analyst: str, beginning: str) -> list[Answer]:
+    def stored(self, dataset: str, analyst: str, beginning: str) -> list[StoredAnswer]:
         """The stored answers to questions whose digest begins so, the first one first."""
         with self._lock:
             return [answer for question, answer in self._answers.items() if question.startswith(beginning)]
@@ -139,15 +139,15 @@ class LoweredBook:
         """From here on nothing is given back."""
         self._book.draw(reservation)
 
-    def commit(self, reservation: Reservation, answer: object) -> Answer:
+    def commit(self, reservation: Reservation, answer: object) -> StoredAnswer:
         """Store the answer."""
         return self._book.commit(reservation, answer)
 
-    def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
+    def answer(self, dataset: str, analyst: str, question_digest: str) -> StoredAnswer | None:
         """The stored answer to a question, which costs nothing."""
         return self._book.answer(dataset, analyst, question_digest)
 
-    def stored(self, dataset: str, analyst: str, beginning: str) -> list[Answer]:
+    def stored(self, dataset: str, analyst: str, beginning: str) -> list[StoredAnswer]:
         """The stored answers to questions whose digest begins so, the first one first."""
         return self._book.stored(dataset, analyst, beginning)
 

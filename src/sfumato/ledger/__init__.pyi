@@ -1,7 +1,7 @@
 """The names of this package and where they live: the one list, read by people, type checkers and the package itself."""
 
 from sfumato.ledger.accounts import Account as Account
-from sfumato.ledger.accounts import Answer as Answer
+from sfumato.ledger.accounts import StoredAnswer as StoredAnswer
 from sfumato.ledger.accounts import Charge as Charge
 from sfumato.ledger.versions import DataVersion as DataVersion
 from sfumato.ledger.chain import Entry as Entry

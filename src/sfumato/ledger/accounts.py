@@ -99,7 +99,7 @@ class Charge:
 
 
 @dataclass(frozen=True)
-class Answer:
+class StoredAnswer:
     """An answer as it was shown the first time, and the hash of the entry that holds it."""
 
     value: Any = field(repr=False)
@@ -119,7 +119,7 @@ class Reservation:
     analyst: str
     question: str
     charge: Charge
-    answer: Answer | None = None
+    answer: StoredAnswer | None = None
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import BudgetRefused, LedgerError
-from sfumato.ledger.accounts import Answer, Charge, Reservation, Spend, Spending, agreed
+from sfumato.ledger.accounts import Charge, Reservation, Spend, Spending, StoredAnswer, agreed
 from sfumato.ledger.transactions import Transactions, check_names, check_selected
 from sfumato.ledger.unit_changes import carried
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sfumato.ledger.store import Tables
 
 
-class Answers(Transactions):
+class ChargedAnswers(Transactions):
     """Charges and stored answers: the analysts' part of a ledger."""
 
     def reserve(self, dataset: str, analyst: str, charge: Charge, question_digest: str) -> Reservation:
@@ -59,7 +59,7 @@ class Answers(Transactions):
         """Say that noise is about to be drawn: from here on the reservation cannot be rolled back."""
         self._refundable.discard(reservation.token)
 
-    def commit(self, reservation: Reservation, answer: object) -> Answer:
+    def commit(self, reservation: Reservation, answer: object) -> StoredAnswer:
         """Store the answer together with its charge; returns the answer to show.
 
         That is an earlier one when the same question was answered meanwhile, to whomever: a dataset never gives two
@@ -78,7 +78,7 @@ class Answers(Transactions):
             payload = {"answer": answer, "question": spend.question, "reservation": spend.token}
             entry = self._append(tables, "commit", spend.dataset, payload, analyst=spend.analyst)
             tables.close_spend(spend.token, "committed", entry.sequence)
-            return Answer(entry.payload["answer"], entry.hash, entry.time)
+            return StoredAnswer(entry.payload["answer"], entry.hash, entry.time)
 
     def roll_back(self, reservation: Reservation) -> None:
         """Give the budget back. Only for the ledger object that reserved it, and only before `draw`."""
@@ -102,7 +102,7 @@ class Answers(Transactions):
             tables.close_spend(spend.token, "rolled back", entry.sequence)
         self._refundable.discard(reservation.token)
 
-    def answer(self, dataset: str, analyst: str, question_digest: str) -> Answer | None:
+    def answer(self, dataset: str, analyst: str, question_digest: str) -> StoredAnswer | None:
         """The stored answer to a question, whoever asked it first, or None. Costs nothing; needs a grant."""
         check_names(dataset=dataset, analyst=analyst, question=question_digest)
         with self._reading() as tables:
@@ -110,7 +110,7 @@ class Answers(Transactions):
                 return None
             return _answer(tables, tables.answered(dataset, question_digest))
 
-    def stored(self, dataset: str, analyst: str, beginning: str) -> list[Answer]:
+    def stored(self, dataset: str, analyst: str, beginning: str) -> list[StoredAnswer]:
         """The stored answers to all questions whose digest begins so, the first one first; costs nothing, needs a grant."""
         check_names(dataset=dataset, analyst=analyst, question=beginning)
         with self._reading() as tables:
@@ -156,10 +156,10 @@ def _known(spend: Spend | None) -> Spend:
     return spend
 
 
-def _answer(tables: Tables, spend: Spend | None) -> Answer | None:
+def _answer(tables: Tables, spend: Spend | None) -> StoredAnswer | None:
     if spend is None or spend.closed_by is None:
         return None
     entry = tables.by_sequence(spend.closed_by)
     if entry is None or entry.kind != "commit":
         raise LedgerError("a stored answer is missing from the chain: the ledger was edited or damaged. Run verify.")
-    return Answer(entry.payload["answer"], entry.hash, entry.time)
+    return StoredAnswer(entry.payload["answer"], entry.hash, entry.time)

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import InputError
-from sfumato.ledger.answers import Answers
+from sfumato.ledger.answers import ChargedAnswers
 from sfumato.ledger.budgets import Budgets
 from sfumato.ledger.chain import Entry, EntryKind, Head, checked_name
 from sfumato.ledger.transactions import Clock, check_selected, end_of
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sfumato.ledger.verification import VerifyReport
 
 
-class Ledger(Budgets, Answers):
+class Ledger(Budgets, ChargedAnswers):
     """An open ledger. Payloads and answers are kept for ever: callers never put record values into them.
 
     >>> import tempfile

@@ -34,7 +34,7 @@ class Part(Enum):
 
 
 @dataclass(frozen=True)
-class Item:
+class ItemOfInterest:
     """An item of interest: its kind and, for subjects, the part they play."""
 
     name: str
@@ -58,7 +58,7 @@ class ReferenceSetting:
     """Against whom and about what a property is claimed: no property holds without saying so."""
 
     attacker: Attacker
-    items: tuple[Item, ...]
+    items: tuple[ItemOfInterest, ...]
 
 
 class Property(Enum):

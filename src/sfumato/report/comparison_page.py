@@ -16,7 +16,7 @@ from sfumato.report.wording import number, percentage, plain_name, sentence
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """One method in the table; `state` is `recommended`, `front`, `bettered` or `refused`."""
 
     label: str
@@ -36,7 +36,7 @@ class ComparisonContent:
     records: int
     figure: str | None = field(repr=False)
     reasons: Sequence[str]
-    rows: Sequence[Row] = field(repr=False)
+    rows: Sequence[ComparisonRow] = field(repr=False)
     meanings: Sequence[tuple[str, str]] = ()
 
 

@@ -111,7 +111,7 @@ def figure(comparison: Comparison) -> str:
             label=point.label.replace(", whole=False", ""),
             risk=point.risk,
             loss=point.loss,
-            told=_tooltip(comparison, point),
+            tooltip=_tooltip(comparison, point),
             best=point in front,
         )
         for point in points
@@ -131,13 +131,13 @@ def figure(comparison: Comparison) -> str:
 
 def page(comparison: Comparison) -> str:
     """The self-contained HTML page."""
-    from sfumato.report.comparison_page import ComparisonContent, Row, comparison_page
+    from sfumato.report.comparison_page import ComparisonContent, ComparisonRow, comparison_page
 
     front, chosen = comparison.front, comparison.recommended
     rows = []
     for point in _ordered(comparison):
         if point.refused is not None:
-            rows.append(Row(point.label, "refused", note=_first_line(point.refused)))
+            rows.append(ComparisonRow(point.label, "refused", note=_first_line(point.refused)))
             continue
         state = "recommended" if point is chosen else "front" if point in front else "bettered"
         if point.risk_measure != comparison.compared_by:
@@ -146,7 +146,7 @@ def page(comparison: Comparison) -> str:
             name: value for name, value in point.scores.items() if name not in (comparison.risk_measure, comparison.loss_measure)
         }
         others.pop(point.risk_measure, None)
-        rows.append(Row(point.label, state, point.risk, point.loss, point.balance, others, note(comparison, point)))
+        rows.append(ComparisonRow(point.label, state, point.risk, point.loss, point.balance, others, note(comparison, point)))
     return comparison_page(
         ComparisonContent(
             title=f"Risk and utility of {comparison.dataset}",

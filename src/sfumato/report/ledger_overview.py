@@ -55,7 +55,7 @@ class Overview:
 
     def figure(self) -> str:
         """The budget spent per analyst and dataset as SVG."""
-        from sfumato.report.figures.ledger_budget import Budget, ledger_budget
+        from sfumato.report.figures.ledger_budget import AccountBudget, ledger_budget
 
         drawn = []
         for line in self.lines:
@@ -63,7 +63,9 @@ class Overview:
             about = "" if account.protected is None else f" per {account.protected.short}"
             words = f"{_compared(account.spent, account.granted)}{about}"
             named = "everybody" if account.is_cap else account.analyst
-            drawn.append(Budget(account.dataset, named, _share(account.spent, account.granted), words, self._history(account)))
+            drawn.append(
+                AccountBudget(account.dataset, named, _share(account.spent, account.granted), words, self._history(account))
+            )
         return ledger_budget(drawn)
 
     def _history(self, account: Account) -> tuple[tuple[str, float], ...]:

@@ -32,7 +32,7 @@ Suppressed = Literal["class", "drop"]
 
 
 @dataclass(frozen=True, eq=False)
-class Check:
+class TableCheck:
     """What was measured: one measurement per guarantee, and every number the table keeps without a promise.
 
     >>> import sfumato as sf, pyarrow as pa
@@ -157,7 +157,7 @@ def check(
     original: Any = None,
     population: Any = None,
     suppressed: Suppressed = "class",
-) -> Check:
+) -> TableCheck:
     """Measure a table: every number it keeps, and the guarantees that are asked for.
 
     `table` is an Arrow table, a pandas or polars frame, a file, a database table or `Microdata`;
@@ -180,7 +180,7 @@ def check(
         promised, more = _against_released(promised)
         notices += more
     examined = ExaminedTable(rows, roles, reference, None if population is None else _raw(population, roles))
-    return Check(
+    return TableCheck(
         guarantees=promised,
         measurements=tuple(measure_examined(examined, guarantee) for guarantee in promised),
         measures=overview(examined, against_people=population is not None and not promised),

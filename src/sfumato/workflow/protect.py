@@ -21,7 +21,7 @@ from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
 from sfumato.report.checklist import answers_of
 from sfumato.workflow.contents.base import DEMONSTRATION, Draft, Promise
 from sfumato.workflow.contents.rows import Rows
-from sfumato.workflow.publishing.changed_rows import Changed, Request, fingerprint, owner_key_of
+from sfumato.workflow.publishing.changed_rows import Changed, ReleaseRequest, fingerprint, owner_key_of
 from sfumato.workflow.publishing.claims import References, each_once
 from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, released_schema
 from sfumato.workflow.publishing.publish import publish
@@ -91,7 +91,7 @@ def protect(
         owner_key = owner_key_of(key, randomness)
         checks = Checks.of(utility, risk, attacks, method=chosen, published=plan.schema, population=compared)
         answered = answers_of(answers or {})
-        request = Request(people, compared, population_public, promised, plan, owner_key, randomness, progress)
+        request = ReleaseRequest(people, compared, population_public, promised, plan, owner_key, randomness, progress)
         if isinstance(chosen, Mask):
             changed = masked_rows(request, chosen, source.relation)
         else:
@@ -122,7 +122,7 @@ def _held(source: Microdata, register: Microdata | None, *, in_memory: bool) -> 
         yield people, compared
 
 
-def _draft(request: Request, changed: Changed, recipe: Mapping[str, Any], answers: Mapping[str, Answer]) -> Draft[Rows]:
+def _draft(request: ReleaseRequest, changed: Changed, recipe: Mapping[str, Any], answers: Mapping[str, Answer]) -> Draft[Rows]:
     people, register, table, private = request.people, request.population, changed.table, request.randomness.private
     references = References(
         people, register, fingerprint(people, request.key), fingerprint(register, request.key), request.population_public
@@ -157,7 +157,7 @@ def _draft(request: Request, changed: Changed, recipe: Mapping[str, Any], answer
     )
 
 
-def _about_population(request: Request, changed: Changed) -> dict[str, Any]:
+def _about_population(request: ReleaseRequest, changed: Changed) -> dict[str, Any]:
     """Whether the population is declared public, and which hierarchies were learnt from it."""
     if request.population is None:
         return {}

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from sfumato.core import registry
 from sfumato.core.errors import RecipeError, SfumatoError, all_at_once, forgetting
 from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.progress import Progress, silent
+from sfumato.data.schema import Frozen
 
 if TYPE_CHECKING:
     from sfumato.core.guarantees.base import ClassGuarantee
@@ -30,11 +31,7 @@ LEDGER = "sfumato-ledger.db"
 _LOG = logging.getLogger("sfumato")
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, populate_by_name=True)
-
-
-class Checks(_Frozen):
+class RecipeChecks(Frozen):
     """What is measured besides the guarantees: attacks, utility and risk measures, each by name or by a table
     of name and parameters; the usual ones of the method where they are left out.
     """
@@ -51,7 +48,7 @@ def _without_null(name: Any) -> Any:
     return name
 
 
-class Write(_Frozen):
+class Write(Frozen):
     """The database that the rows go to as well: a DuckDB file or a PostgreSQL URL, and the table there."""
 
     to: str = Field(min_length=1, repr=False)  # it may hold a password
@@ -61,7 +58,7 @@ class Write(_Frozen):
     _no_null = field_validator("to")(_without_null)
 
 
-class Recipe(_Frozen):
+class Recipe(Frozen):
     """Everything that is needed to make a release again.
 
     `ledger = false` leaves the release out of any ledger; otherwise it is entered in the file named (by
@@ -71,11 +68,13 @@ class Recipe(_Frozen):
     the rows into a database too, `answers` answers the questions of the checklist that no program can.
     """
 
+    model_config = ConfigDict(populate_by_name=True)
+
     data: str = Field(min_length=1)
     schema_file: str = Field(alias="schema", min_length=1)
     guarantee: tuple[dict[str, Any], ...] = ()
     method: dict[str, Any] | None = None
-    checks: Checks = Checks()
+    checks: RecipeChecks = RecipeChecks()
     table: str | None = None
     population: str | None = None
     population_public: bool = False
@@ -112,8 +111,8 @@ class Recipe(_Frozen):
         try:
             recipe = cls.model_validate({**content, "folder": str(folder) if folder else None})
         except ValidationError as error:
-            known = {field.alias or key for key, field in cls.model_fields.items()} - {"folder"}
-            faults = readable(error.errors(), "recipe", {*known, *Checks.model_fields, *Write.model_fields}, known)
+            keys = {field.alias or key for key, field in cls.model_fields.items()} - {"folder"}
+            faults = readable(error.errors(), "recipe", {*keys, *RecipeChecks.model_fields, *Write.model_fields}, keys)
             all_at_once(RecipeError, name, [*faults, *_promises_nothing(content)])
             raise
         recipe._check_names(name)

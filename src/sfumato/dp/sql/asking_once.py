@@ -31,7 +31,7 @@ from sfumato.dp.sql.measurement import BRANCHING
 from sfumato.dp.sql.measuring import Group, Measured, declared_groups, in_order, measure
 from sfumato.dp.sql.noise import Noise, Price
 from sfumato.dp.sql.question import Question
-from sfumato.ledger.accounts import Answer, Charge
+from sfumato.ledger.accounts import Charge, StoredAnswer
 
 FORMAT = "sfumato-measured-1"
 #: So many numbers are written out, for people to read; more are packed.
@@ -77,11 +77,13 @@ class Asker:
         # Somebody else asked the same at the same time and was faster: a question has one answer.
         return self._surely(stored, identity, question, priced)
 
-    def _answered(self, question: Question, price: Price, answer: AnswerTable, stored: Answer, *, repeated: bool) -> QueryAnswer:
+    def _answered(
+        self, question: Question, price: Price, answer: AnswerTable, stored: StoredAnswer, *, repeated: bool
+    ) -> QueryAnswer:
         entry = stored.entry or None
         return QueryAnswer(answer, question, price, self.dataset, self.source, entry, repeated, self.not_covered)
 
-    def _from(self, stored: Answer, identity: Identity, question: Question, priced: Price) -> QueryAnswer | None:
+    def _from(self, stored: StoredAnswer, identity: Identity, question: Question, priced: Price) -> QueryAnswer | None:
         if identity.as_shown:
             return self._answered(question, priced, AnswerTable.from_mapping(stored.value), stored, repeated=True)
         earlier = restored(stored.value, identity, question, priced)
@@ -95,7 +97,7 @@ class Asker:
         # An equal price may list its noises in another order than the question does.
         return self._answered(question, priced if price == priced else price, answer, stored, repeated=True)
 
-    def _surely(self, stored: Answer, identity: Identity, question: Question, priced: Price) -> QueryAnswer:
+    def _surely(self, stored: StoredAnswer, identity: Identity, question: Question, priced: Price) -> QueryAnswer:
         earlier = self._from(stored, identity, question, priced)
         if earlier is None:
             raise LedgerError("the stored answer to this question is not one: the ledger was edited or damaged. Run verify.")

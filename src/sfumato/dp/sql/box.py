@@ -99,8 +99,8 @@ def divided(one: Box, other: Box) -> Box:
     """The quotient; anything where the divisor may be zero."""
     zero = (other.low <= 0) & (other.high >= 0)
     low, high = (np.where(zero, 1.0, end) for end in (other.low, other.high))
-    found = multiplied(one, Box(1 / high, 1 / low, other.lost))
-    return Box(np.where(zero, -np.inf, found.low), np.where(zero, np.inf, found.high), found.lost | zero)
+    quotient = multiplied(one, Box(1 / high, 1 / low, other.lost))
+    return Box(np.where(zero, -np.inf, quotient.low), np.where(zero, np.inf, quotient.high), quotient.lost | zero)
 
 
 def raised(one: Box, other: Box) -> Box:

@@ -198,8 +198,8 @@ def _case_image(node: exp.Case, boxes: Boxes) -> Box | None:
         tests = [exp.EQ(this=node.this.copy(), expression=test.copy()) for test in tests]
     conditions = [boxes(test) for test in tests]
     values = [boxes(branch_value(node, number)) for number in range(len(branches) + 1)]
-    known, told = [each for each in conditions if each is not None], [each for each in values if each is not None]
-    return box.chosen(known, told) if len(known) == len(conditions) and len(told) == len(values) else None
+    whens, thens = [each for each in conditions if each is not None], [each for each in values if each is not None]
+    return box.chosen(whens, thens) if len(whens) == len(conditions) and len(thens) == len(values) else None
 
 
 _CAST = OverAnswers(

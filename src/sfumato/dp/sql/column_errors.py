@@ -91,8 +91,8 @@ def _of_one_shape(
     change = None if smoothed is None or smoothed.roundings else linear_change(question, price, smoothed)
     if smoothed is not None and change is not None:
         return [(change.error(smoothed.grid), None)] * len(places)
-    found = Images(possible).reaches(node, places, keys) if places else []
-    return [NO_ERROR if reach is None else (reach.standard_error(possible.law), reach) for reach in found]
+    group_reaches = Images(possible).reaches(node, places, keys) if places else []
+    return [NO_ERROR if reach is None else (reach.standard_error(possible.law), reach) for reach in group_reaches]
 
 
 def _placed(group: Group) -> dict[str, Cell]:
@@ -112,11 +112,11 @@ class Images:
         levels = [1 - (1 - level) / len(parts) for level in LEVELS]
         with np.errstate(all="ignore"):
             boxes = {part: self._box(part, places, keys, levels) for part in parts}
-            found = image(node, boxes, lambda part: _exact(part, keys))
-            if found is None:
+            ends = image(node, boxes, lambda part: _exact(part, keys))
+            if ends is None:
                 return [None] * len(places)
             shape = (len(places), len(LEVELS) + 2)
-            low, high = np.broadcast_to(found.low, shape), np.broadcast_to(found.high, shape)
+            low, high = np.broadcast_to(ends.low, shape), np.broadcast_to(ends.high, shape)
             shown = np.where(low[:, :1] == high[:, :1], low[:, :1], np.nan)
             below, above = np.maximum(shown - low[:, 1:], 0.0), np.maximum(high[:, 1:] - shown, 0.0)
         return reaches(shown, below, above)
@@ -167,11 +167,11 @@ class Images:
         return below, above
 
     def _quantile(self, text: str, places: Sequence[int], levels: Sequence[float]) -> tuple[Floats, Floats, Floats]:
-        known = self.possible.quantiles[text]
-        shown = np.array([[known.values[place]] for place in places])
+        quantile = self.possible.quantiles[text]
+        shown = np.array([[quantile.values[place]] for place in places])
         sides = []
         for side in ("below", "above"):
-            curves = [getattr(known.reaches[place], side) for place in places]
+            curves = [getattr(quantile.reaches[place], side) for place in places]
             distances = [[distance_at(curve, level) for level in (*levels, _CERTAIN)] for curve in curves]
             sides.append(np.array([[np.inf if each is None else each for each in row] for row in distances]))
         return shown, sides[0], sides[1]

@@ -219,7 +219,7 @@ class _Expected:
         node = plain(node)
         parts = parts_of(self.question, self.price, node)
         sure = 1 - (1 - self.confidence) / len(parts)
-        found: dict[int, float] = {}
+        margins: dict[int, float] = {}
         # Every row meets every condition; where an expression has no value then (what is left over is divided by), half do.
         for share in (1.0, 0.5):
             moved = _moved(self.question, self.price, self.sizes, share)
@@ -227,13 +227,13 @@ class _Expected:
                 boxes = {part: self._box(part, moved, place, sure) for part in parts}
                 with np.errstate(all="ignore"):
                     ends = image(node, boxes, _constant)
-                if ends is None or rows in found:
+                if ends is None or rows in margins:
                     continue
                 (shown, low), (top, high) = ends.low[0].tolist(), ends.high[0].tolist()
                 margin = max(high - shown, shown - low)
                 if shown == top and math.isfinite(margin):
-                    found[rows] = margin
-        return dict(sorted(found.items()))
+                    margins[rows] = margin
+        return dict(sorted(margins.items()))
 
     def _box(self, part: exp.Expression, moved: MovedStatistics, place: int, sure: float) -> Box:
         """A part of the expression as it would be without noise, and as far off as noise may bring it."""

@@ -75,19 +75,19 @@ def _is_zero(node: exp.Expression) -> bool:
     return isinstance(node, exp.Literal) and not node.is_string and float(node.this) == 0
 
 
-def image(node: exp.Expression, parts: Mapping[exp.Expression, Box], known: Callable[[exp.Expression], Box]) -> Box | None:
+def image(node: exp.Expression, parts: Mapping[exp.Expression, Box], exact_box: Callable[[exp.Expression], Box]) -> Box | None:
     """Where an expression lies when its noisy parts lie in their boxes; None where an operator has no image."""
     if node in parts:
         return parts[node]
     if not noisy_parts(node):
-        return known(node)
+        return exact_box(node)
     operator = over_answers(node)
     if operator is None:
         return None
     if operator.image is not None:
-        return operator.image(node, lambda part: image(part, parts, known))
+        return operator.image(node, lambda part: image(part, parts, exact_box))
     listed = arguments(node)
-    inside = image(listed[0], parts, known) if operator.linear == "sum" and len(listed) == 1 else None
+    inside = image(listed[0], parts, exact_box) if operator.linear == "sum" and len(listed) == 1 else None
     if inside is None or operator.array is None:
         return None
     # A sum of one argument rises or falls with it.

@@ -73,16 +73,16 @@ class Possible:
         columns = self._columns(noisy_parts(node), np.asarray(places, dtype=np.int64), count)
         others = {KEY + str(place): numbers([group[place] for group in keys]) for place in range(len(self.question.keys))}
         with np.errstate(all="ignore"):
-            found = [computed(node, each | others) for each in columns]
-            possible = [np.broadcast_to(values, (len(places), count + 1)) for values in found if values is not None]
+            variants = [computed(node, each | others) for each in columns]
+            possible = [np.broadcast_to(values, (len(places), count + 1)) for values in variants if values is not None]
             shown = possible[0][:, :1]
             surer = _SURER if self._spread(node) else 1.0
             left = [int(surer * (1 - level) / 2 * count) for level in levels]
             thin = np.array([level > LEVELS[-1] for level in levels])
             sides = []
             for reach, most in zip(_distances(possible, left), self._most(node, places, shown, count, left), strict=True):
-                told = np.pad(np.where(thin, np.inf, reach), ((0, 0), (0, 1)), constant_values=np.inf)
-                side = np.minimum(told, np.where([*thin, False], most[:, -1:], most))
+                distance = np.pad(np.where(thin, np.inf, reach), ((0, 0), (0, 1)), constant_values=np.inf)
+                side = np.minimum(distance, np.where([*thin, False], most[:, -1:], most))
                 sides.append(np.where(np.isnan(side), np.inf, side))
         return shown, sides[0], sides[1]
 
@@ -119,9 +119,9 @@ class Possible:
         possible = {
             name: self.noisy[name][places, None] - np.concatenate([[0.0], row]) for name, row in zip(names, points, strict=True)
         }
-        found = {PLACEHOLDER + text: _values(statistic, possible) for text, statistic in statistics.items()}
-        variants = max(len(each) for each in found.values())
-        return [{name: each[min(number, len(each) - 1)] for name, each in found.items()} for number in range(variants)]
+        forms = {PLACEHOLDER + text: _values(statistic, possible) for text, statistic in statistics.items()}
+        variants = max(len(each) for each in forms.values())
+        return [{name: each[min(number, len(each) - 1)] for name, each in forms.items()} for number in range(variants)]
 
 
 def _values(statistic: Statistic, possible: Mapping[str, Floats]) -> tuple[Floats, ...]:
@@ -165,8 +165,8 @@ def reaches(shown: Floats, below: Floats, above: Floats) -> list[Reach | None]:
     """The distances of each group as a reach; None where nothing is shown, or neither end is known at the lowest level."""
     # What is surer is no nearer.
     sides = [np.maximum.accumulate(np.where(np.isnan(side), np.inf, side), axis=1).tolist() for side in (below, above)]
-    told = np.isfinite(shown[:, 0]).tolist()
-    return [_reach(*ends) if known else None for known, *ends in zip(told, *sides, strict=True)]
+    finite = np.isfinite(shown[:, 0]).tolist()
+    return [_reach(*ends) if is_finite else None for is_finite, *ends in zip(finite, *sides, strict=True)]
 
 
 def _reach(below: Sequence[float], above: Sequence[float]) -> Reach | None:

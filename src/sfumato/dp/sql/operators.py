@@ -202,8 +202,8 @@ def image_of(compute: Callable[..., Box]) -> Callable[[exp.Expression, Boxes], B
 
     def image(node: exp.Expression, boxes: Boxes) -> Box | None:
         parts = [boxes(part) for part in arguments(node)]
-        known = [part for part in parts if part is not None]
-        return compute(*known) if len(known) == len(parts) else None
+        boxed = [part for part in parts if part is not None]
+        return compute(*boxed) if len(boxed) == len(parts) else None
 
     return image
 

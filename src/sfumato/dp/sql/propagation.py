@@ -197,9 +197,9 @@ class MovedStatistics:
         for source in self.sources:
             if not source.touches(used):
                 continue
-            found = {off: number_of(evaluate(smoothed.node, {**row, **_placed(source.moved[off], place)})) for off in _OFF}
-            steps = [abs(value - present) for off in (1.0, -1.0) if (value := found[off]) is not None]
-            above, below = found[_SLIGHT], found[-_SLIGHT]
+            moved_values = {off: number_of(evaluate(smoothed.node, {**row, **_placed(source.moved[off], place)})) for off in _OFF}
+            steps = [abs(value - present) for off in (1.0, -1.0) if (value := moved_values[off]) is not None]
+            above, below = moved_values[_SLIGHT], moved_values[-_SLIGHT]
             if above is not None and below is not None:
                 # The slope as well: far from the point a ratio may change less than it does beside it.
                 steps.append(abs(above - below) / (2 * _SLIGHT))

@@ -27,7 +27,7 @@ _LINES = (ACCENT, SECOND, INK, PALE)
 
 
 @dataclass(frozen=True)
-class Budget:
+class AccountBudget:
     """One account: whose, how much of the grant is spent (1.0: all of it), and the same in words.
 
     `spends`: what was spent when, each as ISO time and share of the grant, oldest first.
@@ -45,7 +45,7 @@ class Budget:
         return f"{self.analyst} on {self.dataset}"
 
 
-def ledger_budget(budgets: Sequence[Budget]) -> str:
+def ledger_budget(budgets: Sequence[AccountBudget]) -> str:
     """A bar per account against its grant; below, the running total of each over time."""
     drawn_accounts = list(budgets[:MOST_ACCOUNTS])
     left_out = len(budgets) - len(drawn_accounts)
@@ -64,7 +64,7 @@ def ledger_budget(budgets: Sequence[Budget]) -> str:
         return finished(drawn, "ledger-budget", "Budget spent per analyst and data set", "; ".join(sentences) or "No grant yet.")
 
 
-def _bars(drawn: Board, axes: Axes, budgets: Sequence[Budget]) -> None:
+def _bars(drawn: Board, axes: Axes, budgets: Sequence[AccountBudget]) -> None:
     widest = max([1.0, *(each.share for each in budgets)])
     for place, each in enumerate(budgets):
         axes.barh(place, 1.0, height=0.62, color=GRID, alpha=0.45, linewidth=0)
@@ -93,7 +93,7 @@ def _bars(drawn: Board, axes: Axes, budgets: Sequence[Budget]) -> None:
         axes.spines[side].set_visible(False)
 
 
-def _history(drawn: Board, axes: Axes, budgets: Sequence[Budget]) -> None:
+def _history(drawn: Board, axes: Axes, budgets: Sequence[AccountBudget]) -> None:
     moments = []
     for place, each in enumerate(budgets):
         if not each.spends:
@@ -142,7 +142,7 @@ def _clock_axis(axes: Axes) -> None:
     axes.set_xticks(ticks, texts)
 
 
-def _running(budget: Budget) -> tuple[list[float], list[float]]:
+def _running(budget: AccountBudget) -> tuple[list[float], list[float]]:
     reached = list(itertools.accumulate(share for _, share in budget.spends))
     kept = _kept(len(budget.spends))
     return [moment(budget.spends[i][0]) for i in kept], [reached[i] for i in kept]

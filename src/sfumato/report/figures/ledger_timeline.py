@@ -12,7 +12,7 @@ from sfumato.report.figures.drawing import ACCENT, GRID, INK, SECOND, board, fin
 
 
 @dataclass(frozen=True)
-class Entry:
+class TimelineRelease:
     """One release in the ledger: data set, ISO time, a word on what was promised, and whether it is this
     release."""
 
@@ -22,7 +22,7 @@ class Entry:
     current: bool = False
 
 
-def ledger_timeline(entries: Sequence[Entry]) -> str:
+def ledger_timeline(entries: Sequence[TimelineRelease]) -> str:
     """A row per data set, a mark per release, this release marked."""
     names = sorted({entry.dataset for entry in entries})
     moments = [moment(entry.created) for entry in entries]

@@ -29,13 +29,13 @@ _GAP, _RISE = 0.015, 0.035
 
 @dataclass(frozen=True)
 class Mark:
-    """One method: `family` shares a shape, `label` names it, `told` is shown on hover."""
+    """One method: `family` shares a shape, `label` names it, `tooltip` is shown on hover."""
 
     family: str
     label: str
     risk: float
     loss: float
-    told: str
+    tooltip: str
     best: bool = False  # no other method betters it
 
 
@@ -88,7 +88,7 @@ def _family(drawn: Board, axes: Axes, family: str, marks: Sequence[Mark], shape:
         )
         name = f"family-{_SHAPES.index(shape)}-{family.lower()}-{'front' if best else 'rest'}"
         drawn_marks.set_gid(name)
-        drawn.tooltips[name] = [mark.told for mark in some]
+        drawn.tooltips[name] = [mark.tooltip for mark in some]
     axes.scatter([], [], s=46, marker=shape, color=MUTED, linewidth=0, label=visible(family))
 
 
@@ -103,7 +103,7 @@ def _original(drawn: Board, axes: Axes, content: RiskUtility) -> None:
 def _chosen(drawn: Board, axes: Axes, mark: Mark) -> None:
     ring = axes.scatter([mark.loss], [mark.risk], s=190, facecolor="none", edgecolor=SECOND, linewidth=2.2, zorder=4)
     ring.set_gid("recommended")
-    drawn.tooltips["recommended"] = [f"recommended: {mark.told}"]
+    drawn.tooltips["recommended"] = [f"recommended: {mark.tooltip}"]
 
 
 def _labels(axes: Axes, front: Sequence[Mark], content: RiskUtility) -> None:
@@ -189,7 +189,7 @@ def _described(content: RiskUtility, front: Sequence[Mark]) -> str:
     text = f"{len(content.marks):,} choices of method and parameters; for {len(front):,} of them no other is both safer and more "
     text += "useful."
     if content.chosen is not None:
-        text += f" Recommended: {content.marks[content.chosen].told}."
+        text += f" Recommended: {content.marks[content.chosen].tooltip}."
     return text
 
 

@@ -220,10 +220,10 @@ def _by_key(view: TableView, people: pa.Table, key: str) -> NDArray[np.int64]:
     where = {text: row for row, text in enumerate(texts(released.column(key))) if text is not None}
     if len(where) != released.num_rows:
         raise InputError(f"the column '{key}' does not tell the records of the release apart")
-    found = np.array([where.get(text, -1) if text is not None else -1 for text in texts(people.column(key))], dtype=np.int64)
-    if not np.any(found >= 0):
+    places = np.array([where.get(text, -1) if text is not None else -1 for text in texts(people.column(key))], dtype=np.int64)
+    if not np.any(places >= 0):
         raise InputError(f"nobody of the register is in the release by the column '{key}', so nothing could be counted")
-    return found
+    return places
 
 
 def view_of(release: Attackable, people: pa.Table | None) -> TableView:
@@ -245,8 +245,8 @@ def seen(opened: OpenRelease, name: str, people: Any = None) -> TableView:  # wh
     """What somebody sees of a release who knows these people, while its folder is open."""
     result, schema = opened.data, opened.schema
     if isinstance(result, pa.Table):
-        known = None if people is None else _table(people, aligned=False)
-        result = ReleasedTable(result, schema, _trees(result, schema, known), result.num_rows)
+        register = None if people is None else _table(people, aligned=False)
+        result = ReleasedTable(result, schema, _trees(result, schema, register), result.num_rows)
     return View(result, schema, opened.certificate.to_mapping(), name)
 
 

@@ -39,7 +39,7 @@ from sfumato.workflow.verifying.folder_rows import (
     read_rows,
     refuse_several_data_files,
 )
-from sfumato.workflow.verifying.told_of_results import RESULT_DIGEST, check_told
+from sfumato.workflow.verifying.stated_results import RESULT_DIGEST, check_stated_result
 from sfumato.workflow.verifying.verification import Finding
 
 if TYPE_CHECKING:
@@ -117,9 +117,9 @@ class PrivateResult(Content):
         """The columns by type; plain data have none."""
         from sfumato.engines.canonical import kind_of_type
 
-        known: dict[str | None, Any] = {name: name for name in ("integer", "number", "boolean", "date", "datetime")}
+        types: dict[str | None, Any] = {name: name for name in ("integer", "number", "boolean", "date", "datetime")}
         fields = self.result.schema if is_table(self.result) else ()
-        columns = {each.name: Column(type=known.get(kind_of_type(each.type), "string")) for each in fields}
+        columns = {each.name: Column(type=types.get(kind_of_type(each.type), "string")) for each in fields}
         return Schema(dataset=self.dataset, columns=columns)
 
     def written(self) -> tuple[Self, Files]:
@@ -198,7 +198,7 @@ class PrivateResult(Content):
 
     def page_details(self, release: Release[Any]) -> Mapping[str, Any]:
         """What follows from the parameters of the method."""
-        from sfumato.workflow.verifying.told_details import details_of
+        from sfumato.workflow.verifying.stated_details import details_of
 
         return details_of(release.published.method, plain_data(release.details))
 
@@ -217,7 +217,7 @@ class PrivateResult(Content):
     @classmethod
     def refuse_other_details(cls, certificate: Certificate) -> None:
         """Details of a known method are computed again; others have names of their own."""
-        from sfumato.workflow.verifying.told_details import refuse_other_details
+        from sfumato.workflow.verifying.stated_details import refuse_other_details
 
         refuse_other_details(certificate)
 
@@ -288,7 +288,7 @@ class PrivateResult(Content):
 
         beside = [name for name in BESIDE_AN_ANSWER if name in certificate.files]
         errors = read_beside(beside[0], certificate, folder) if beside else None
-        return check_told(certificate, data, errors, ledger)
+        return check_stated_result(certificate, data, errors, ledger)
 
     @classmethod
     def page(cls, certificate: Certificate, data: Any) -> Page:

@@ -323,9 +323,9 @@ class Rows(Content):
         cls, certificate: Certificate, data: Any, folder: Path, ledger: Ledger | str | Path | None
     ) -> Finding | None:
         """Whether the method that made rows is known at all."""
-        from sfumato.workflow.verifying.told_of_results import check_told_of_rows
+        from sfumato.workflow.verifying.stated_results import check_stated_rows
 
-        return check_told_of_rows(certificate)
+        return check_stated_rows(certificate)
 
     @classmethod
     def page(cls, certificate: Certificate, data: pa.Table) -> Page:

@@ -150,19 +150,19 @@ def _compared(ledger: Ledger, new: Newest, original: Microdata | None, *, counte
     tables = [_earlier(ledger, new, entry, original) for entry in entries if entry.payload.get("evidence") != "process"]
     others = [each for each in tables if not each.same_rows]  # the same rows again tell nothing new
     views = [each for each in others if each.view is not None]
-    found = _intersect(new, views, original, counted) if views else {}
-    if views and "attack" not in found:  # all or nothing: what could not be laid over each other was not compared
-        others = [replace(each, view=None, why_not=str(found["why"])) if each.view is not None else each for each in others]
-        views, found = [], {}
+    combined = _intersect(new, views, original, counted) if views else {}
+    if views and "attack" not in combined:  # all or nothing: what could not be laid over each other was not compared
+        others = [replace(each, view=None, why_not=str(combined["why"])) if each.view is not None else each for each in others]
+        views, combined = [], {}
     uncompared = {each.name: each.why_not for each in others if each.view is None and not each.gone}
-    told: dict[str, Any] = {"earlier_releases": len(others)}
+    comparison: dict[str, Any] = {"earlier_releases": len(others)}
     if others:
-        told |= {"compared": len(views), "not_available": [each.name for each in others if each.gone]}
+        comparison |= {"compared": len(views), "not_available": [each.name for each in others if each.gone]}
     if uncompared:
-        told["not_compared"] = uncompared
+        comparison["not_compared"] = uncompared
     if noisy:
-        told["made_with_noise"] = len(noisy)
-    finding = _in_words(others, noisy, found, repeated=len(tables) > len(others))
+        comparison["made_with_noise"] = len(noisy)
+    finding = _in_words(others, noisy, combined, repeated=len(tables) > len(others))
     try:
         masks, said = _repeated(new, others)
     except Cancelled:
@@ -170,8 +170,8 @@ def _compared(ledger: Ledger, new: Newest, original: Microdata | None, *, counte
     except Exception:  # what is kept may be in no known form
         masks, said = {}, f". What the masks of the releases give away together could not be told: {ADDS_UP}"
     if masks:
-        told["repeated_masks"] = masks
-    return {**told, **found, "finding": finding + said}
+        comparison["repeated_masks"] = masks
+    return {**comparison, **combined, "finding": finding + said}
 
 
 def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | None) -> _Earlier:
@@ -209,9 +209,9 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
         return _Earlier(entry.hash, gone=True)
     except Exception as error:
         return _Earlier(entry.hash, why_not=f"it could not be read ({type(error).__name__})")
-    told = {"transparency": dict(reading.transparency)}
+    certificate = {"transparency": dict(reading.transparency)}
     changed = None if not same and (payload.get("seeded") or new.entry.payload.get("seeded")) else not same
-    return _Earlier(entry.hash, View(released, schema, told, "an earlier release"), changed_table=changed, reading=reading)
+    return _Earlier(entry.hash, View(released, schema, certificate, "an earlier release"), changed_table=changed, reading=reading)
 
 
 def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | None, counted: bool) -> dict[str, Any]:
@@ -273,15 +273,17 @@ def _repeated(new: Newest, others: Sequence[_Earlier]) -> tuple[dict[str, str], 
         return {}, ""
     from sfumato.attacks.several.repeated_masks import in_words, over_other_tables, repeated_masks
 
-    told, tables = [mask for mask, _ in masked], [table for _, table in masked]
-    found = repeated_masks(told, tables)
+    masks, tables = [mask for mask, _ in masked], [table for _, table in masked]
+    repeats = repeated_masks(masks, tables)
     by_column = {
-        column: "; ".join(each.sentence() for each in found if each.column == column)
-        for column in sorted({each.column for each in found})
+        column: "; ".join(each.sentence() for each in repeats if each.column == column)
+        for column in sorted({each.column for each in repeats})
     }
-    said = "; ".join(in_words(found))
-    finding = f". Whoever can tell which records belong together learns more than from one release alone: {said}" if found else ""
-    if apart := over_other_tables(told, tables):
+    said = "; ".join(in_words(repeats))
+    finding = (
+        f". Whoever can tell which records belong together learns more than from one release alone: {said}" if repeats else ""
+    )
+    if apart := over_other_tables(masks, tables):
         listed = ", ".join(f"'{column}'" for column in apart)
         finding += (
             f". Ranks and noise in {listed} were not put together where the table, or the key of its fingerprint, was another "
@@ -298,13 +300,13 @@ def _read_by_all(view: View[ReleasedTable, Schema], quasi: Sequence[str]) -> Vie
     return replace(view, result=replace(view.result, hierarchies=trees))
 
 
-def _in_words(others: Sequence[_Earlier], noisy: Sequence[Entry], found: Mapping[str, Any], *, repeated: bool) -> str:
+def _in_words(others: Sequence[_Earlier], noisy: Sequence[Entry], combined: Mapping[str, Any], *, repeated: bool) -> str:
     parts = []
     if others:
-        told = f"{len(others)} earlier release{'s' * (len(others) > 1)} of this dataset"
+        words = f"{len(others)} earlier release{'s' * (len(others) > 1)} of this dataset"
         used = sum(each.view is not None for each in others)
-        which = f", {used} of which and this one were laid over each other" if found and used < len(others) else ""
-        parts.append(f"{told}{which}: {found['finding'].rstrip('.')}" if found else told)
+        which = f", {used} of which and this one were laid over each other" if combined and used < len(others) else ""
+        parts.append(f"{words}{which}: {combined['finding'].rstrip('.')}" if combined else words)
     elif repeated:
         parts.append(SAME_ROWS)
     elif not noisy:
@@ -319,8 +321,10 @@ def _in_words(others: Sequence[_Earlier], noisy: Sequence[Entry], found: Mapping
         parts.append(f"{could_not} be compared: {why.rstrip('.')}; {ADDS_UP}")
     if noisy:
         free = sum(entry.payload.get("charged") is None or entry.payload.get("private") is not True for entry in noisy)
-        told = f"{len(noisy)} earlier result{'s' * (len(noisy) > 1)} of this dataset made with noise: what was charged adds up in"
+        words = (
+            f"{len(noisy)} earlier result{'s' * (len(noisy) > 1)} of this dataset made with noise: what was charged adds up in"
+        )
         were = "it was" if len(noisy) == 1 else f"{free} of them {'was' if free == 1 else 'were'}"
         rest = f"; {were} not charged or not private, so assume that everything they tell adds up" if free else ""
-        parts.append(f"{told} the accounts of the ledger{rest}")
+        parts.append(f"{words} the accounts of the ledger{rest}")
     return ". ".join(part[:1].upper() + part[1:] if place else part for place, part in enumerate(parts))

@@ -71,9 +71,9 @@ class Reading:
         described = Schema() if source is None else source.schema
         columns = {}
         for name in rows.table.column_names:
-            told = described.columns.get(name, Column())
+            description = described.columns.get(name, Column())
             kind = kind_of(types.get(name, rows.table.schema.field(name).type))
-            column = ColumnReading(kind, told.missing, told.items, told.order)
+            column = ColumnReading(kind, description.missing, description.items, description.order)
             tree = rows.hierarchies.get(name)
             if rows.public.columns[name].role == "quasi" and tree is not None:
                 spec = rows.owners.columns[name].hierarchy
@@ -108,11 +108,11 @@ class Reading:
 def written_as(people: Microdata, names: Iterable[str]) -> dict[str, Any]:
     """How the values behind published columns were written: what has to agree before two releases are combined."""
     types = {each.name: each.type for each in people.relation.schema()}
-    told: dict[str, Any] = {}
+    writing: dict[str, Any] = {}
     for name in names:
         missing = people.schema.columns[name].missing if name in people.schema.columns else ()
-        told[name] = {"type": kind_of(types[name]), **({"missing": sorted(map(digest_of_code, missing))} if missing else {})}
-    return told
+        writing[name] = {"type": kind_of(types[name]), **({"missing": sorted(map(digest_of_code, missing))} if missing else {})}
+    return writing
 
 
 def digest_of_code(code: str) -> str:
@@ -195,16 +195,16 @@ def _kept_spec(spec: HierarchySpec | None, folder: str | None, store: Path | Non
     """The description of a hierarchy; a file under the name of its content, so that it stays what it was."""
     if spec is None:
         return None
-    told: dict[str, Any] = plain(spec.model_dump(mode="json", exclude_none=True, exclude_defaults=True))
+    description: dict[str, Any] = plain(spec.model_dump(mode="json", exclude_none=True, exclude_defaults=True))
     if spec.file is not None:
         try:
             content = (Path(folder or ".") / spec.file).read_bytes()
         except OSError as error:
             raise HierarchyError(f"cannot read hierarchy file '{Path(spec.file).name}' again: {type(error).__name__}") from None
-        told["file"] = f"{hashlib.sha256(content).hexdigest()}.csv"
-        if store is not None and not (store / told["file"]).exists():
-            keep(store, told["file"], content)
-    return told
+        description["file"] = f"{hashlib.sha256(content).hexdigest()}.csv"
+        if store is not None and not (store / description["file"]).exists():
+            keep(store, description["file"], content)
+    return description
 
 
 def _width(tree: Hierarchy, spec: HierarchySpec | None) -> int | None:
@@ -216,23 +216,23 @@ def _width(tree: Hierarchy, spec: HierarchySpec | None) -> int | None:
 def _tree(name: str, column: ColumnReading, values: list[str | None], today: Today, store: Path) -> Hierarchy:
     """The hierarchy of then over the values of today."""
     now = today.reading.columns.get(name)
-    told = dict(column.hierarchy or {})
+    declared = dict(column.hierarchy or {})
     if column.items is not None:
         raise Unsupported(f"column '{name}' holds sets, whose texts cannot be distinguished with certainty")
-    if "frequency" in told:
+    if "frequency" in declared:
         if not today.same_table or now is None or now.hierarchy != column.hierarchy or name not in today.hierarchies:
             raise Unsupported(f"the groups of column '{name}' were learnt from the table of then")
         return today.hierarchies[name]
     short = values
-    if told.get("width"):
-        if told["width"] != column.width:  # kept by a version in which a longer value still widened the mask
+    if declared.get("width"):
+        if declared["width"] != column.width:  # kept by a version in which a longer value still widened the mask
             raise Unsupported(f"column '{name}' was masked to a width that is not known for certain")
     elif column.width is not None:
         # a longer value did not occur then, and would make other texts of the rest
         short = [value for value in values if value is None or len(value) <= column.width]
-        told["width"] = column.width
+        declared["width"] = column.width
     try:
-        spec = HierarchySpec.model_validate({**told, "missing": "root"}) if told else None
+        spec = HierarchySpec.model_validate({**declared, "missing": "root"}) if declared else None
         tree = hierarchy_builders.build(name, Column(order=column.order, hierarchy=spec), short, None, store)
     except (SfumatoError, ValueError, OSError):
         raise Unsupported(f"the hierarchy of column '{name}' does not fit the values of today") from None
@@ -241,20 +241,20 @@ def _tree(name: str, column: ColumnReading, values: list[str | None], today: Tod
 
 def _ranges(name: str, column: ColumnReading, shown: list[str | None], tree: Hierarchy) -> dict[str, ShownValue]:
     """Ranges made by partitioning, by their text."""
-    known = set(tree.labels)
-    found: dict[str, ShownValue] = {}
+    labels = set(tree.labels)
+    ranges: dict[str, ShownValue] = {}
     for label in shown:
-        if label is None or label in known:
+        if label is None or label in labels:
             continue
         if TO in label:
-            found[label] = ShownValue(0.0, 0.0, _between(name, label, column, tree))
+            ranges[label] = ShownValue(0.0, 0.0, _between(name, label, column, tree))
         elif (span := interval_of(label)) is not None:
             from sfumato.workflow.publishing.scoring import bounds_of
 
-            found[label] = ShownValue(0.0, 0.0, frozenset(), bounds=bounds_of(span))
+            ranges[label] = ShownValue(0.0, 0.0, frozenset(), bounds=bounds_of(span))
         else:  # made of values that nobody has today
-            found[label] = ShownValue(0.0, 0.0, frozenset([label]))
-    return found
+            ranges[label] = ShownValue(0.0, 0.0, frozenset([label]))
+    return ranges
 
 
 def _between(name: str, label: str, column: ColumnReading, tree: Hierarchy) -> frozenset[str | None]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class ReleaseRequest:
     """What was asked for, checked as far as it can be before the long work."""
 
     people: Microdata
@@ -87,15 +87,15 @@ def units_behind(rows: pa.Table, people: Microdata, unit: str, guarantees: Seque
     return UnitCounts(unit, MappingProxyType(dict(zip(counting, measured, strict=True))))
 
 
-def owner_key_of(given: Any, randomness: Randomness) -> OwnerKey:
+def owner_key_of(key: Any, randomness: Randomness) -> OwnerKey:
     """The key given, the key in the file given, or the owner's own, made on first use."""
     from sfumato.wire.keys import OwnerKey, load_or_create_owner_key
 
-    if isinstance(given, OwnerKey):
-        return given
-    if isinstance(given, (str, Path)):
-        return load_or_create_owner_key(given)
-    if given is not None:
+    if isinstance(key, OwnerKey):
+        return key
+    if isinstance(key, (str, Path)):
+        return load_or_create_owner_key(key)
+    if key is not None:
         raise ParameterError("key is an OwnerKey or the path of the file that holds one")
     return load_or_create_owner_key() if randomness.private else OwnerKey.generate(randomness)
 

@@ -138,7 +138,7 @@ def claims_of(
     pairs = list(zip(guarantees, measured, strict=True))
     refuse_violations(pairs, "the table that was written")
     _refuse_tied_classes(table, schema, guarantees)
-    return tuple(_claim(guarantee, found, schema, references, units) for guarantee, found in pairs)
+    return tuple(_claim(guarantee, measurement, schema, references, units) for guarantee, measurement in pairs)
 
 
 def _refuse_tied_classes(table: pa.Table, schema: Schema, guarantees: Sequence[ClassGuarantee]) -> None:
@@ -190,25 +190,25 @@ def counted_alone(guarantees: Sequence[ClassGuarantee]) -> list[ClassGuarantee]:
     return [each for each in guarantees if each.sensitive is not None]
 
 
-def records_per_class(found: Measurement) -> float:
+def records_per_class(measurement: Measurement) -> float:
     """The smallest class of a measurement that counts classes: its value, or its k beside an α."""
-    return found.also.get("k", found.value)
+    return measurement.also.get("k", measurement.value)
 
 
 def _claim(
-    guarantee: ClassGuarantee, found: Measurement, schema: Schema, references: References, units: UnitCounts | None
+    guarantee: ClassGuarantee, measurement: Measurement, schema: Schema, references: References, units: UnitCounts | None
 ) -> Claim:
     column = schema.unit if units is None else units.column
     counted = None if units is None else units.measured.get(guarantee)
-    value, also = found.value, dict(found.also)
+    value, also = measurement.value, dict(measurement.also)
     if counted is not None:
-        value, also = counted.value, {**counted.also, RECORDS_PER_CLASS: plain_number(records_per_class(found))}
+        value, also = counted.value, {**counted.also, RECORDS_PER_CLASS: plain_number(records_per_class(measurement))}
     return Claim(
         guarantee=guarantee.key,
         parameters=parameters(guarantee),
         promised=guarantee.claim(),
         measured=plain_number(value),
-        holds=found.holds,
+        holds=measurement.holds,
         evidence=guarantee.evidence,
         protects=guarantee.protects,
         adversary=guarantee.adversary,
@@ -231,10 +231,10 @@ def refuse_violations(pairs: Sequence[tuple[ClassGuarantee, Measurement]], what:
     from sfumato.report.wording import counted
 
     faults = [
-        f"{guarantee.key} promises {guarantee.threshold:.6g} but {found.value:.6g} was measured "
-        f"(failing: {counted(found.failing_classes, 'class')} with {counted(found.failing_records, 'record')})"
-        for guarantee, found in pairs
-        if not found.holds
+        f"{guarantee.key} promises {guarantee.threshold:.6g} but {measurement.value:.6g} was measured "
+        f"(failing: {counted(measurement.failing_classes, 'class')} with {counted(measurement.failing_records, 'record')})"
+        for guarantee, measurement in pairs
+        if not measurement.holds
     ]
     all_at_once(VerificationFailed, f"{what} does not keep what was promised; nothing was released", faults)
 

@@ -18,7 +18,7 @@ from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED, Relation
 from sfumato.data.schema import Schema
-from sfumato.workflow.publishing.changed_rows import Changed, Request, replace_names, units_behind
+from sfumato.workflow.publishing.changed_rows import Changed, ReleaseRequest, replace_names, units_behind
 from sfumato.workflow.publishing.claims import unit_in_words
 from sfumato.workflow.publishing.columns import ColumnPlan
 from sfumato.workflow.publishing.released_form import released_form
@@ -33,7 +33,7 @@ _ROW = "source row of sfumato"
 _PLAIN = (int, float, str, bool)
 
 
-def masked_rows(request: Request, mask: Mask, source: Relation) -> Changed:
+def masked_rows(request: ReleaseRequest, mask: Mask, source: Relation) -> Changed:
     """Apply the mask and bring the rows into the form and order of a release; `source` is what the people were read from."""
     people, plan, asked = request.people, request.plan, request.guarantees
     outcome = mask.apply(people, randomness=request.randomness, progress=request.progress)

@@ -12,7 +12,7 @@ from sfumato.data.schema import Schema
 from sfumato.data.values import sorted_sets
 from sfumato.engines.snapshots import remember
 from sfumato.workflow.earlier.readings import written_as
-from sfumato.workflow.publishing.changed_rows import Changed, Request, replace_names, units_behind
+from sfumato.workflow.publishing.changed_rows import Changed, ReleaseRequest, replace_names, units_behind
 from sfumato.workflow.publishing.claims import unit_in_words
 from sfumato.workflow.publishing.released_form import released_form
 from sfumato.workflow.publishing.scoring import shown_ranges
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sfumato.data.hierarchy import Hierarchy
 
 
-def recoded_rows(request: Request, search: Search) -> Changed:
+def recoded_rows(request: ReleaseRequest, search: Search) -> Changed:
     """Search, recode, and bring the rows into the form and order of a release."""
     people, population, plan, progress = request.people, request.population, request.plan, request.progress
     remember(people, (*people.schema.quasi, *people.schema.sensitive))
@@ -65,7 +65,7 @@ def _trees(codes: ClassTable) -> dict[str, Hierarchy]:
     return trees | {attribute.name: attribute.hierarchy for attribute in codes.sensitive}
 
 
-def _transparency(outcome: SearchOutcome, request: Request) -> dict[str, Any]:
+def _transparency(outcome: SearchOutcome, request: ReleaseRequest) -> dict[str, Any]:
     """What an honest reader needs to interpret the data and an attacker may know without harm
     (Kerckhoffs).
     """

@@ -72,8 +72,8 @@ def _rank(column: pa.ChunkedArray) -> _Ranked:
     # unused.
     distinct = pc.unique(values.filter(pa.array(used[:missing_code]))).drop_null()
     ordered = distinct.take(pc.array_sort_indices(distinct))
-    found = pc.fill_null(pc.index_in(values, value_set=ordered), len(ordered)).to_numpy(zero_copy_only=False)
-    rank_of = np.append(found, len(ordered)).astype(np.int32)
+    ranks = pc.fill_null(pc.index_in(values, value_set=ordered), len(ordered)).to_numpy(zero_copy_only=False)
+    rank_of = np.append(ranks, len(ordered)).astype(np.int32)
     missing = bool(used[rank_of == len(ordered)].any())
     if np.array_equal(rank_of, np.arange(missing_code + 1)):
         return _Ranked(positions, ordered, missing)
@@ -167,15 +167,15 @@ def rows_digest(table: pa.Table) -> str:
     >>> rows_digest(plain) == rows_digest(coded)
     True
     """
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name, column in zip(table.column_names, table.columns, strict=True):
         kind, cells, texts = _parts(column)
-        found.update(canonical([name, kind, len(column)]))
-        found.update(np.packbits(column.is_valid().to_numpy(zero_copy_only=False)).data)
-        found.update(np.ascontiguousarray(cells, dtype=cells.dtype.newbyteorder("<")).data)
+        digest.update(canonical([name, kind, len(column)]))
+        digest.update(np.packbits(column.is_valid().to_numpy(zero_copy_only=False)).data)
+        digest.update(np.ascontiguousarray(cells, dtype=cells.dtype.newbyteorder("<")).data)
         for part in texts:
-            found.update(part)
-    return found.hexdigest()
+            digest.update(part)
+    return digest.hexdigest()
 
 
 def _parts(column: pa.ChunkedArray) -> tuple[str, NDArray[Any], list[pa.Buffer]]:

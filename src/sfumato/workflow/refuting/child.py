@@ -43,14 +43,14 @@ def _tested(config: Mapping[str, Any]) -> dict[str, Any]:
     module = _module(config["module"])
     function = _named(module, config["function"])
     pair = _pair(config, module)
-    told = [time.monotonic()]
+    last_report = [time.monotonic()]
 
     def progress(phase: str, done: int, total: int) -> None:
-        if time.monotonic() - told[0] > _EVERY:
-            told[0] = time.monotonic()
+        if time.monotonic() - last_report[0] > _EVERY:
+            last_report[0] = time.monotonic()
             os.write(config["pipe"], json.dumps({"progress": done}).encode() + b"\n")
 
-    found = refute(
+    refutation = refute(
         _guarded(function),
         pair,
         config["epsilon"],
@@ -60,7 +60,7 @@ def _tested(config: Mapping[str, Any]) -> dict[str, Any]:
         vectorised=config["vectorised"],
         progress=progress,
     )
-    return found.to_mapping()
+    return refutation.to_mapping()
 
 
 def _module(name: str) -> ModuleType:
@@ -86,13 +86,13 @@ def _from_file(name: str) -> ModuleType:
 
 
 def _named(module: ModuleType, function: str) -> Any:
-    found: Any = module
+    member: Any = module
     for part in function.split("."):
-        found = getattr(found, part, None)
-    found = getattr(found, "answer", found)
-    if not callable(found):
+        member = getattr(member, part, None)
+    member = getattr(member, "answer", member)
+    if not callable(member):
         raise ParameterError("the module has no function of that name")
-    return found
+    return member
 
 
 def _pair(config: Mapping[str, Any], module: ModuleType) -> Any:

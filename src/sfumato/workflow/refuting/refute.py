@@ -73,16 +73,16 @@ def refute_target(
 
 
 @forgetting()
-def _neighbours(given: str | None) -> dict[str, Any]:
+def _neighbours(source: str | None) -> dict[str, Any]:
     """The pair as plain data, or where the child finds it."""
-    if given is None:
+    if source is None:
         return {}
-    if given.endswith(".py"):
-        require(Path(given).is_file(), "the file of the neighbours does not exist")
-        return {"neighbours_file": str(Path(given).resolve())}
-    text = given
-    if given.endswith(".json"):
-        file = Path(given)
+    if source.endswith(".py"):
+        require(Path(source).is_file(), "the file of the neighbours does not exist")
+        return {"neighbours_file": str(Path(source).resolve())}
+    text = source
+    if source.endswith(".json"):
+        file = Path(source)
         require(file.is_file(), "the file of the neighbours is missing")
         text = read_plain(file, ParameterError, limit=_MOST_NEIGHBOURS, what="file of the neighbours").decode("utf-8", "replace")
     try:
@@ -158,9 +158,9 @@ class _Run:
                 raise InputError("the function wrote into the pipe that reports its result; it was stopped")
             yield message
 
-    def _show(self, told: object) -> None:
-        if isinstance(told, int) and not isinstance(told, bool):
-            self.progress("drawing", max(told, 0), 0)
+    def _show(self, draws: object) -> None:
+        if isinstance(draws, int) and not isinstance(draws, bool):
+            self.progress("drawing", max(draws, 0), 0)
 
 
 @contextlib.contextmanager
@@ -178,8 +178,8 @@ def _finding(message: dict[str, Any]) -> Refutation:
     if isinstance(message.get("error"), str):
         raise InputError(message["error"][:600])
     try:
-        found = message["result"]
-        witness = found["witness"]
+        result = message["result"]
+        witness = result["witness"]
         observed = None
         if witness is not None:
             low, high = map(float, witness["interval"])
@@ -193,17 +193,17 @@ def _finding(message: dict[str, Any]) -> Refutation:
                 (other_low, other_high),
             )
         return Refutation(
-            found["refuted"] is True,
-            float(found["claimed"]["epsilon"]),
-            float(found["claimed"]["delta"]),
-            float(found["epsilon_at_least"]),
-            float(found["delta_at_least"]),
+            result["refuted"] is True,
+            float(result["claimed"]["epsilon"]),
+            float(result["claimed"]["delta"]),
+            float(result["epsilon_at_least"]),
+            float(result["delta_at_least"]),
             observed,
-            int(found["samples"]),
-            int(found["draws"]),
-            float(found["confidence"]),
-            float(found["seconds"]),
-            tuple(str(note)[:300] for note in found["notes"][:10]),
+            int(result["samples"]),
+            int(result["draws"]),
+            float(result["confidence"]),
+            float(result["seconds"]),
+            tuple(str(note)[:300] for note in result["notes"][:10]),
         )
     except (KeyError, TypeError, ValueError):
         raise InputError("the function wrote into the pipe that reports its result; it was stopped") from None

@@ -73,10 +73,10 @@ def check_claims(
     findings: list[Finding] = []
     for claim in certificate.claims:
         if claim.evidence == "process":
-            found = [Finding(claim.guarantee[:80], *check_process_claim(claim, certificate, data, ledger))]
+            of_claim = [Finding(claim.guarantee[:80], *check_process_claim(claim, certificate, data, ledger))]
         else:
-            found = content_kind(certificate).check_claim(claim, certificate, schema, data, references)
-        findings += [replace(each, claim=True) for each in found]
+            of_claim = content_kind(certificate).check_claim(claim, certificate, schema, data, references)
+        findings += [replace(each, claim=True) for each in of_claim]
     return findings
 
 
@@ -114,10 +114,10 @@ def check_class_claim(
         return [Finding(name, False, f"the claim cannot be measured ({type(error).__name__})")]
     if not all(each.holds for each in (measured, *rounded)):
         return [Finding(name, False, f"{worded.claim()}; measured {measured.value:.6g}, which breaks it")]
-    found = _compare_numbers(claim, guarantee, certificate, schema, table, measured, references.original is not None)
-    if not table.num_rows and found[0].passed:
-        found = [Finding(name, None, f"{guarantee.claim()}; no row was released, so that this is about nobody")]
-    return [replace(found[0], caveat=caveat), *found[1:]]
+    findings = _compare_numbers(claim, guarantee, certificate, schema, table, measured, references.original is not None)
+    if not table.num_rows and findings[0].passed:
+        findings = [Finding(name, None, f"{guarantee.claim()}; no row was released, so that this is about nobody")]
+    return [replace(findings[0], caveat=caveat), *findings[1:]]
 
 
 def _compare_numbers(
@@ -135,15 +135,15 @@ def _compare_numbers(
         return _check_units(claim, guarantee, measured)
     if not _same(claim.measured, measured.value):
         return [Finding(name, False, f"the certificate states another number than the {measured.value:.6g} measured here")]
-    beside, found = dict(claim.also_measured), [Finding(name, True, f"{guarantee.claim()}; measured {measured.value:.6g}")]
+    beside, findings = dict(claim.also_measured), [Finding(name, True, f"{guarantee.claim()}; measured {measured.value:.6g}")]
     if hasattr(guarantee, "reference") and not with_original and beside.pop(_BESIDE, _NOT_THERE) is not _NOT_THERE:
-        found.append(Finding(name, None, "is also stated against the original table; pass it to check that number"))
+        findings.append(Finding(name, None, "is also stated against the original table; pass it to check that number"))
     if not _same_numbers(beside, measured.also):
         return [Finding(name, False, _OTHER_NUMBERS)]
     if _about_nobody(table, guarantee):
         nobody = "no released row has a protected value, so that this is about nobody"
-        found[0] = Finding(name, None, f"{guarantee.claim()}; {nobody}")
-    return found
+        findings[0] = Finding(name, None, f"{guarantee.claim()}; {nobody}")
+    return findings
 
 
 def _missing(guarantee: ClassGuarantee, references: References) -> str | None:
@@ -316,11 +316,11 @@ def _check_units(claim: Claim, guarantee: Any, measured: Measurement) -> list[Fi
     units = claim.also_measured.get("k") if beside_a_share else claim.measured
     if isinstance(units, str) or units is None or not guarantee.k <= units <= records:
         return [Finding(name, False, f"the units that the certificate states cannot be in classes of {records:.6g} records")]
-    told = (
+    on_trust = (
         f"rests on its maker: the certificate states {units:.6g} different units per class, which outsiders cannot recount "
         "because the column that names them is not published"
     )
-    return [Finding(name, True, f"{guarantee.claim()}; measured {records:.6g} records per class"), Finding(name, None, told)]
+    return [Finding(name, True, f"{guarantee.claim()}; measured {records:.6g} records per class"), Finding(name, None, on_trust)]
 
 
 def _same_numbers(stated: Mapping[str, Any], measured: Mapping[str, float]) -> bool:

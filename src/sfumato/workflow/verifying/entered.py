@@ -42,10 +42,12 @@ def check_entry(certificate: Certificate, data: Any, ledger: Ledger | str | Path
             return Finding("ledger", None, "not used: the certificate names no entry of a ledger", caveat=said)
         if not is_hash(named):
             return Finding("ledger", False, "what the certificate names as its entry is not the hash of one")
-        found = book.verify(named)
+        verification = book.verify(named)
         entry = book.entry(named)
-    if not found.ok or entry is None:
-        return Finding("ledger", False, f"the ledger does not confirm the entry that the certificate names: {found.finding}")
+    if not verification.ok or entry is None:
+        return Finding(
+            "ledger", False, f"the ledger does not confirm the entry that the certificate names: {verification.finding}"
+        )
     difference = _difference(certificate, entry)
     if difference:
         return Finding("ledger", False, f"the entry {named[:16]}… that the certificate names {difference}")

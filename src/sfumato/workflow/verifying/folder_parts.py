@@ -112,19 +112,19 @@ def refuse_names(certificate: Certificate, schema: Schema, table: pa.Table) -> N
     import pyarrow.compute as pc
 
     _refuse_identifiers(schema)
-    told = certificate.transparency
-    replaced, removed = names_in(told, "pseudonymised_columns"), names_in(told, "removed_columns")
+    transparency = certificate.transparency
+    replaced, removed = names_in(transparency, "pseudonymised_columns"), names_in(transparency, "removed_columns")
     if not set(replaced) <= set(table.column_names) or set(removed) & set(table.column_names):
         raise VerificationFailed("the certificate says of a column that it was removed or replaced, and the data say otherwise")
-    if "quasi_identifiers" in told:
-        known = set(names_in(told, "quasi_identifiers"))
-        if not set(schema.quasi) <= known or known - set(schema.quasi) - set(removed):
+    if "quasi_identifiers" in transparency:
+        quasi = set(names_in(transparency, "quasi_identifiers"))
+        if not set(schema.quasi) <= quasi or quasi - set(schema.quasi) - set(removed):
             raise VerificationFailed("the certificate names other quasi-identifiers than its schema does")
-    if told.get("row_order", "sorted by content") != "sorted by content":
+    if transparency.get("row_order", "sorted by content") != "sorted by content":
         raise VerificationFailed("the certificate names an order of rows that no release has")
     unit = stated_unit(certificate)
-    if "unit" in told:
-        known_unit = told["unit"] == "one record" if unit is None else unit in removed
+    if "unit" in transparency:
+        known_unit = transparency["unit"] == "one record" if unit is None else unit in removed
         if not (known_unit if schema.unit is None else unit == schema.unit):
             raise VerificationFailed("the certificate says of a unit what its columns do not say")
     if schema.unit is not None and schema.unit not in replaced:
@@ -142,8 +142,8 @@ def refuse_contradictions(certificate: Certificate) -> None:
     """What a certificate says in two places must agree: its evidence, and where its randomness came from."""
     if certificate.schema.get("dataset", "unnamed") != certificate.dataset:
         raise VerificationFailed("the certificate and its schema name different data sets")
-    known = _VERSIONS_FIRST if certificate.format == FIRST_FORMAT else _VERSIONS
-    if set(certificate.versions) != known or not all(_VERSION.fullmatch(named) for named in certificate.versions.values()):
+    packages = _VERSIONS_FIRST if certificate.format == FIRST_FORMAT else _VERSIONS
+    if set(certificate.versions) != packages or not all(_VERSION.fullmatch(named) for named in certificate.versions.values()):
         raise VerificationFailed("the certificate names other versions of what made it than its format has")
     kinds = {claim.evidence == "process" for claim in certificate.claims}
     if len(kinds) > 1:
@@ -211,11 +211,11 @@ def check_card(certificate: Certificate, data: Any, signature: str, private: Pat
     from sfumato.report.harmless import refuse_behaviour
 
     try:
-        given = (private / CARD).read_text(encoding="utf-8")
+        page = (private / CARD).read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise VerificationFailed(f"{CARD} is not UTF-8 text") from None
     try:
-        refuse_behaviour(given)
+        refuse_behaviour(page)
     except SfumatoError as error:
         raise VerificationFailed(f"{CARD} is not a card: {error}") from None
     if certificate.format == FIRST_FORMAT:
@@ -224,13 +224,13 @@ def check_card(certificate: Certificate, data: Any, signature: str, private: Pat
     if certificate.card.get("format") != CARD_FORMAT:
         raise VerificationFailed(f"{CARD} is of a format that this version does not make; another version may")
     try:
-        wanted = public_card(certificate, data, signature)
+        expected = public_card(certificate, data, signature)
     except Exception as error:  # whatever a stranger wrote, the answer is a verdict and not a crash
         raise VerificationFailed(f"the card cannot be made from the certificate ({type(error).__name__})") from None
-    if given == wanted:
+    if page == expected:
         return Finding("card", True, "made again from certificate and rows, it is the same page")
     drawn_elsewhere = certificate.versions.get("matplotlib") != _matplotlib()
-    if drawn_elsewhere and _same_but_drawn(given, wanted):
+    if drawn_elsewhere and _same_but_drawn(page, expected):
         return Finding(
             "card",
             None,
@@ -240,16 +240,16 @@ def check_card(certificate: Certificate, data: Any, signature: str, private: Pat
     raise VerificationFailed(f"{CARD} says something else than certificate and rows do")
 
 
-def _same_but_drawn(given: str, wanted: str) -> bool:
+def _same_but_drawn(page: str, expected: str) -> bool:
     """Whether two pages differ in the drawings of their figures only: as many, of plain SVG, with the words of the other's."""
     from sfumato.report.inline_svg import shows_only
 
-    (text, drawn), (words, expected) = _without_figures(given), _without_figures(wanted)
+    (text, drawn), (words, expected_figures) = _without_figures(page), _without_figures(expected)
     return (
         text == words
-        and len(drawn) == len(expected)
+        and len(drawn) == len(expected_figures)
         and all(each.startswith("<svg") and each.endswith("</svg>") for each in drawn)
-        and all(shows_only(figure, other) for figure, other in zip(drawn, expected, strict=True))
+        and all(shows_only(figure, other) for figure, other in zip(drawn, expected_figures, strict=True))
     )
 
 

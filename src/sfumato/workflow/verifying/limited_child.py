@@ -33,15 +33,15 @@ def _unpack(rows: int, output: int) -> int:
     pa.set_cpu_count(1)
     try:
         with open(0, "rb", buffering=0, closefd=False) as stored:
-            told = pq.ParquetFile(stored, **FOOTER_LIMITS)
-            if any(not is_plain_type(column.type) for column in told.schema_arrow):
+            footer = pq.ParquetFile(stored, **FOOTER_LIMITS)
+            if any(not is_plain_type(column.type) for column in footer.schema_arrow):
                 return ODD_COLUMNS
-            groups = [told.metadata.row_group(i).num_rows for i in range(told.metadata.num_row_groups)]
-            if min(groups, default=0) < 0 or sum(groups) != told.metadata.num_rows or rows not in (-1, sum(groups)):
+            groups = [footer.metadata.row_group(i).num_rows for i in range(footer.metadata.num_row_groups)]
+            if min(groups, default=0) < 0 or sum(groups) != footer.metadata.num_rows or rows not in (-1, sum(groups)):
                 return OTHER_ROWS
-            if sum(groups) * told.metadata.num_columns > output:
+            if sum(groups) * footer.metadata.num_columns > output:
                 return TOO_MUCH
-            texts = [column.name for column in told.schema_arrow if _is_text(column.type)]
+            texts = [column.name for column in footer.schema_arrow if _is_text(column.type)]
             file = pq.ParquetFile(stored, read_dictionary=texts, **FOOTER_LIMITS)
             return _write(file, pa)
     except pa.ArrowMemoryError:

@@ -87,7 +87,7 @@ def _written_out(column: pa.ChunkedArray) -> int:
     if not pa.types.is_dictionary(column.type):
         return int(column.nbytes)
     lengths = (pc.take(pc.binary_length(chunk.dictionary), chunk.indices) for chunk in column.chunks)
-    return sum(pc.sum(found.cast(pa.int64())).as_py() or 0 for found in lengths)
+    return sum(pc.sum(chunk_lengths.cast(pa.int64())).as_py() or 0 for chunk_lengths in lengths)
 
 
 def _run(stored: BinaryIO, place: BinaryIO, length: int, most: int, rows: int) -> None:
@@ -121,12 +121,12 @@ def _too_much(most: int) -> VerificationFailed:
 
 def _most_bytes() -> int:
     """What may be unpacked into memory here: half of what the machine has, or what the user says."""
-    given = os.environ.get(VARIABLE)
-    if given is None:
+    limit = os.environ.get(VARIABLE)
+    if limit is None:
         return min(_MOST_BYTES, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2)
-    if not (given.isascii() and given.isdecimal() and len(given) < 16 and int(given) > 0):
+    if not (limit.isascii() and limit.isdecimal() and len(limit) < 16 and int(limit) > 0):
         raise ParameterError(f"the variable {VARIABLE} is a whole number of bytes")
-    return int(given)
+    return int(limit)
 
 
 def _environment() -> dict[str, str]:

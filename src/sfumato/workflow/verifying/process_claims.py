@@ -94,9 +94,9 @@ def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: Any, 
 
     entry = str(claim.ledger_entry)
     short = f"ledger entry {entry[:16]}…"
-    found = ledger.verify(entry)
-    if not found.ok:
-        return False, f"{short} is not confirmed by the ledger: {found.finding}"
+    verification = ledger.verify(entry)
+    if not verification.ok:
+        return False, f"{short} is not confirmed by the ledger: {verification.finding}"
     spent = ledger.charge(entry)
     if spent is None or spent.closed_by != entry or spent.state != "committed":
         return False, f"{short} is in the ledger but is no answered charge"
@@ -113,9 +113,9 @@ def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: Any, 
     protected = spent.protected or Protected()
     if protected != Protected.of(guarantee):
         return False, f"{short} was charged for {protected}, and the certificate claims it for {guarantee.compared}"
-    stored, made = _stored_digest(ledger, entry), _digest(result)
+    stored, digest = _stored_digest(ledger, entry), _digest(result)
     # A charge also pays for what the session made of the same measurements later, under other names or in another order.
-    if stored != made and not ledger.was_shown(entry, made):
+    if stored != digest and not ledger.was_shown(entry, digest):
         return False, f"{short} was charged for another result than the one in these files"
     return True, f"{claim.promised}; {short} was charged {spent.loss}, and the ledger's chain is intact"
 
@@ -125,8 +125,8 @@ def _stored_digest(ledger: Ledger, entry: str) -> str | None:
     answer."""
     from sfumato.dp.sql.answer import AnswerTable
 
-    found = ledger.entry(entry)
-    answer = None if found is None else found.payload.get("answer")
+    charge = ledger.entry(entry)
+    answer = None if charge is None else charge.payload.get("answer")
     if not isinstance(answer, Mapping):
         return None
     if isinstance(answer.get("sha256"), str):
@@ -143,9 +143,9 @@ def _digest(result: Any) -> str:
     return result_digest(result)
 
 
-def _exact_texts(given: Mapping[str, Any]) -> dict[str, Any]:
+def _exact_texts(numbers: Mapping[str, Any]) -> dict[str, Any]:
     """Numbers of a stranger's certificate: only short texts and whole numbers are turned into fractions."""
-    for value in given.values():
+    for value in numbers.values():
         if isinstance(value, bool) or not isinstance(value, (str, int)) or len(str(value)) > 300:
             raise ValueError("not a parameter of a privacy loss")
-    return dict(given)
+    return dict(numbers)

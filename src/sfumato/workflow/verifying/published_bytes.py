@@ -110,8 +110,8 @@ def read_as_stored(path: Path) -> pa.Table:
 def _refuse_other_types(schema: pa.Schema) -> None:
     import pyarrow as pa
 
-    known = (pa.dictionary(pa.int32(), pa.string()), pa.int64(), pa.uint64(), pa.float64(), pa.bool_(), pa.date32())
-    odd = [kind for kind in schema.types if kind not in known and not (pa.types.is_timestamp(kind) and kind.unit == "us")]
+    types = (pa.dictionary(pa.int32(), pa.string()), pa.int64(), pa.uint64(), pa.float64(), pa.bool_(), pa.date32())
+    odd = [kind for kind in schema.types if kind not in types and not (pa.types.is_timestamp(kind) and kind.unit == "us")]
     if odd:
         raise VerificationFailed(
             "the data file has columns of types that no release has, such as decimals or nanoseconds, whose values differ "

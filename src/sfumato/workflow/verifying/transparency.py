@@ -17,7 +17,7 @@ from sfumato.data.schema import Schema
 from sfumato.workflow import named
 from sfumato.workflow.earlier.readings import is_digest_of_code
 from sfumato.workflow.publishing.claims import stated_unit
-from sfumato.workflow.verifying import told_methods
+from sfumato.workflow.verifying import stated_methods
 from sfumato.workflow.verifying.untrusted import quoted
 
 if TYPE_CHECKING:
@@ -50,32 +50,28 @@ _MOST_CODES = 100
 
 def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
     """Raise where a certificate tells what no release of its kind tells, or names another adversary."""
-    told, masked = certificate.transparency, named.is_mask(certificate.method)
-    if not masked and set(told) - _OF_EACH - _OF_A_SEARCH:
+    facts, masked = certificate.transparency, named.is_mask(certificate.method)
+    if not masked and set(facts) - _OF_EACH - _OF_A_SEARCH:
         raise VerificationFailed("the certificate tells things about how it was made that no release of its kind tells")
     adversaries = (KNOWS_THE_METHOD,) if masked else (KNOWS_THE_PERSON, AS_EACH_PROMISE)
-    if told.get("adversary", adversaries[0]) not in adversaries:
+    if facts.get("adversary", adversaries[0]) not in adversaries:
         raise VerificationFailed("the certificate names another adversary than releases of its kind do")
-    if told.get("population", HIDDEN_POPULATION) not in (HIDDEN_POPULATION, PUBLIC_POPULATION):
+    if facts.get("population", HIDDEN_POPULATION) not in (HIDDEN_POPULATION, PUBLIC_POPULATION):
         raise VerificationFailed("the certificate says of a population what no release says")
-    told_methods.refuse_other_parameters(certificate.method)
+    stated_methods.refuse_other_parameters(certificate.method)
     if masked:
         _refuse_other_mask(certificate, schema)
     else:
-        known = told_methods.is_known(certificate.method) and certificate.format != FIRST_FORMAT
-        _refuse_other_levels(told)
-        one_level = known and registry.find("search", certificate.method["name"]).one_level
-        if (
-            known
-            and ("levels" in told) is not one_level
-            or one_level
-            and not _searched(certificate, schema) <= set(told["levels"])
-        ):
+        search_known = stated_methods.is_known(certificate.method) and certificate.format != FIRST_FORMAT
+        _refuse_other_levels(facts)
+        one_level = search_known and registry.find("search", certificate.method["name"]).one_level
+        searched = _searched(certificate, schema)
+        if search_known and ("levels" in facts) is not one_level or one_level and not searched <= set(facts["levels"]):
             raise VerificationFailed(_LEVELS)
-        _refuse_other_writing(told.get("written_as", {}), schema)
-        if known and not _says_what_searches_say(told, schema):
+        _refuse_other_writing(facts.get("written_as", {}), schema)
+        if search_known and not _says_what_searches_say(facts, schema):
             raise VerificationFailed("the certificate does not say what a release by its method says, as if it were by another")
-    if certificate.format != FIRST_FORMAT and not set(told) >= _ALWAYS:
+    if certificate.format != FIRST_FORMAT and not set(facts) >= _ALWAYS:
         raise VerificationFailed("the certificate does not tell what every release of its kind tells about how it was made")
 
 
@@ -86,18 +82,18 @@ def _searched(certificate: Certificate, schema: Schema) -> set[str]:
     return set(attributes[0]) if len(set(attributes)) == 1 and attributes[0] else set(schema.quasi)
 
 
-def _says_what_searches_say(told: Mapping[str, Any], schema: Schema) -> bool:
+def _says_what_searches_say(facts: Mapping[str, Any], schema: Schema) -> bool:
     """Whether a tree is named for every quasi-identifier, and for every column how its values were written."""
-    kinds, written = told.get("hierarchies"), told.get("written_as")
+    kinds, written = facts.get("hierarchies"), facts.get("written_as")
     if not isinstance(kinds, dict) or not isinstance(written, dict):
         return False
     return set(schema.quasi) <= set(kinds) and set(written) == set(schema.columns)
 
 
-def _refuse_other_writing(told: Any, schema: Schema) -> None:
+def _refuse_other_writing(writing: Any, schema: Schema) -> None:
     """How the values behind published columns were written: a type and the codes for missing values, and no other word."""
-    sound = isinstance(told, dict) and set(told) <= set(schema.columns)
-    for written in told.values() if sound else ():
+    sound = isinstance(writing, dict) and set(writing) <= set(schema.columns)
+    for written in writing.values() if sound else ():
         kind, missing = (written.get("type"), written.get("missing", [])) if isinstance(written, dict) else (None, None)
         sound &= (
             isinstance(kind, str)
@@ -111,10 +107,10 @@ def _refuse_other_writing(told: Any, schema: Schema) -> None:
         raise VerificationFailed("the certificate says in a form that no release has how values were written")
 
 
-def _refuse_other_levels(told: Mapping[str, Any]) -> None:
+def _refuse_other_levels(facts: Mapping[str, Any]) -> None:
     """How far each quasi-identifier was generalised, in which kind of tree: a level of that tree, and no other word."""
-    kinds, levels = told.get("hierarchies", {}), told.get("levels", {})
-    quasi, learnt = (names_in(told, name) for name in ("quasi_identifiers", "learnt_from_population"))
+    kinds, levels = facts.get("hierarchies", {}), facts.get("levels", {})
+    quasi, learnt = (names_in(facts, name) for name in ("quasi_identifiers", "learnt_from_population"))
     if not (isinstance(kinds, dict) and isinstance(levels, dict)):
         raise VerificationFailed(_LEVELS)
     flat = {name for name, kind in kinds.items() if kind == "flat"}
@@ -134,9 +130,9 @@ def refuse_levels_not_shown(certificate: Certificate, table: pa.Table) -> None:
     """Refuse a level above what a column shows: above its values a flat tree has `*` alone, and one of intervals no number."""
     from sfumato.data.values import texts
 
-    told = certificate.transparency
-    for name, level in told.get("levels", {}).items():
-        kind = told.get("hierarchies", {}).get(name)
+    facts = certificate.transparency
+    for name, level in facts.get("levels", {}).items():
+        kind = facts.get("hierarchies", {}).get(name)
         if not level or kind not in ("flat", "intervals") or name not in table.column_names:
             continue
         above = "*" if kind == "flat" else ("*", "[")
@@ -147,23 +143,23 @@ def refuse_levels_not_shown(certificate: Certificate, table: pa.Table) -> None:
 def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
     from sfumato.masking.transparency import VisibleTable
 
-    told = certificate.transparency
-    removed, masked = names_in(told, "removed_columns"), names_in(told, "masked_columns")
-    if told.get("method", certificate.method) != certificate.method:
+    facts = certificate.transparency
+    removed, masked = names_in(facts, "removed_columns"), names_in(facts, "masked_columns")
+    if facts.get("method", certificate.method) != certificate.method:
         raise VerificationFailed("the certificate names two different masks")
     if not set(masked) <= {*schema.columns, *removed}:
         raise VerificationFailed("the certificate says of a column that it was masked, and there is no such column")
     rows = next((about["rows"] for about in certificate.files.values() if about.get("rows") is not None), None)
-    visible = VisibleTable(_before_pseudonyms(schema, told), frozenset({*schema.columns, *removed}), rows)
-    own = {name: value for name, value in told.items() if name not in _OF_EACH}
-    told_methods.refuse_other_words({"method": certificate.method, "masked_columns": masked, **own}, visible)
+    visible = VisibleTable(_before_pseudonyms(schema, facts), frozenset({*schema.columns, *removed}), rows)
+    own = {name: value for name, value in facts.items() if name not in _OF_EACH}
+    stated_methods.refuse_other_words({"method": certificate.method, "masked_columns": masked, **own}, visible)
     if certificate.format != FIRST_FORMAT and stated_unit(certificate) is None:
-        told_methods.refuse_missing_claims(certificate, schema)
+        stated_methods.refuse_missing_claims(certificate, schema)
 
 
-def _before_pseudonyms(schema: Schema, told: Mapping[str, Any]) -> Schema:
+def _before_pseudonyms(schema: Schema, facts: Mapping[str, Any]) -> Schema:
     """The schema with the role that columns had before their values were replaced by pseudonyms."""
-    replaced = names_in(told, "pseudonymised_columns")
+    replaced = names_in(facts, "pseudonymised_columns")
     columns = {
         name: column.model_copy(update={"role": "identifier"}) if name in replaced and column.role == "plain" else column
         for name, column in schema.columns.items()
@@ -171,9 +167,9 @@ def _before_pseudonyms(schema: Schema, told: Mapping[str, Any]) -> Schema:
     return schema.replace(columns=columns)
 
 
-def names_in(told: Mapping[str, Any], key: str) -> list[str]:
+def names_in(facts: Mapping[str, Any], key: str) -> list[str]:
     """The columns that are listed under a key, none where it is not there."""
-    given = told.get(key, ())
-    if not isinstance(given, (list, tuple)) or not all(isinstance(name, str) for name in given):
+    names = facts.get(key, ())
+    if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
         raise VerificationFailed("the certificate lists columns in a form that no release has")
-    return list(given)
+    return list(names)

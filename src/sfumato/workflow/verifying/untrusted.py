@@ -82,10 +82,10 @@ class UntrustedFolder:
         except OSError as error:
             raise VerificationFailed(f"the file {quoted(name)} cannot be opened: {_reason(error)}") from None
         try:
-            found = os.fstat(descriptor)
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
                 raise VerificationFailed(f"{quoted(name)} is not a plain file")
-            if found.st_size > limit:
+            if status.st_size > limit:
                 raise VerificationFailed(f"the file {quoted(name)} is larger than {limit:,} bytes")
             yield descriptor
         finally:
@@ -177,8 +177,8 @@ def quoted(name: str) -> str:
 
 def _depth(text: str) -> int:
     deepest = depth = 0
-    for found in re.finditer(r'"(?:[^"\\]|\\.)*+"|[\[{\]}]', text):
-        mark = found[0]
+    for match in re.finditer(r'"(?:[^"\\]|\\.)*+"|[\[{\]}]', text):
+        mark = match[0]
         if mark in "[{":
             depth += 1
             deepest = max(deepest, depth)
@@ -188,10 +188,10 @@ def _depth(text: str) -> int:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    mapping = dict(pairs)
+    if len(mapping) != len(pairs):
         raise ValueError("repeated key")
-    return found
+    return mapping
 
 
 def _whole(digits: str) -> int:

@@ -29,7 +29,7 @@ from sfumato.workflow.verifying import folder_parts as parts
 from sfumato.workflow.verifying import untrusted
 from sfumato.workflow.verifying.certificate_form import read_certificate, read_schema
 from sfumato.workflow.verifying.folder_rows import DATA_FILES
-from sfumato.workflow.verifying.told_comparison import refuse_other_comparison
+from sfumato.workflow.verifying.stated_comparison import refuse_other_comparison
 from sfumato.workflow.verifying.untrusted import UntrustedFolder, quoted
 from sfumato.workflow.verifying.verification import Finding, Verification
 
@@ -182,11 +182,11 @@ def _check_files(public: UntrustedFolder, certificate: Certificate, private: Pat
         raise VerificationFailed(f"files of the certificate are missing: {', '.join(map(quoted, absent[:5]))}")
     for name in sorted(listed):
         limit = untrusted.MAX_DATA_BYTES if name in DATA_FILES else untrusted.MAX_TEXT_BYTES
-        told = certificate.files[name]
-        if told["bytes"] > limit:
+        entry = certificate.files[name]
+        if entry["bytes"] > limit:
             raise VerificationFailed(f"the file {quoted(name)} is said to be larger than {limit:,} bytes")
-        copied = public.copy(name, private, limit, told["bytes"])
-        if copied.length != told["bytes"] or copied.sha256 != told["sha256"]:
+        copied = public.copy(name, private, limit, entry["bytes"])
+        if copied.length != entry["bytes"] or copied.sha256 != entry["sha256"]:
             raise VerificationFailed(f"the file {quoted(name)} is not the one that was certified: its digest differs")
     return Finding("files", True, f"the digests of {counted(len(listed), 'file')} are those that were certified")
 
@@ -214,10 +214,10 @@ def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Pa
             raise VerificationFailed("a signature was expected, but the release is not signed")
         return Finding("signature", None, UNSIGNED), ""
     raw = public.read(SIGNATURE, 20_000)
-    told = untrusted.parse_json(raw, "the signature")
-    trusted, text = check_signature(told, content, public_key)
-    _refuse_other_form(told, raw, "the signature")
-    return Finding("signature", trusted, text), signer_in_words(VerifyingKey.parse(told["public_key"]))
+    signature = untrusted.parse_json(raw, "the signature")
+    trusted, text = check_signature(signature, content, public_key)
+    _refuse_other_form(signature, raw, "the signature")
+    return Finding("signature", trusted, text), signer_in_words(VerifyingKey.parse(signature["public_key"]))
 
 
 def _refuse_silence(certificate: Certificate) -> None:

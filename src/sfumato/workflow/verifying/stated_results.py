@@ -19,7 +19,7 @@ from sfumato.core.certificate import FIRST_FORMAT, Certificate, plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.guarantees.loss import RECORD
 from sfumato.core.params import build, parameters, require
-from sfumato.workflow.verifying import told_methods
+from sfumato.workflow.verifying import stated_methods
 from sfumato.workflow.verifying.process_claims import loss_of
 from sfumato.workflow.verifying.verification import Finding
 
@@ -38,23 +38,23 @@ _CHECK = "how it was made"
 _NO_PARAMETERS = "the method that the certificate names cannot have the parameters that it states"
 
 
-def check_told(
+def check_stated_result(
     certificate: Certificate, result: Any, errors: pa.Table | None, ledger: Ledger | str | Path | None
 ) -> Finding | None:
     """Whether the method says what the claim says, and what the ledger says of method and margins; None where there is nothing
     to say.
     """
-    known = _known(certificate.method)
-    wrong = _contradicted(certificate) if known else None
+    is_known = _known(certificate.method)
+    wrong = _contradicted(certificate) if is_known else None
     if wrong:
         return _wrong(wrong)
     if ledger is None or not certificate.private:
-        return None if known else _unknown()
+        return None if is_known else _unknown()
     from sfumato.ledger.ledger import Ledger as Book
 
     entry = str(certificate.claims[0].ledger_entry)
     with nullcontext(ledger) if isinstance(ledger, Book) else Book.open(ledger, read_only=True) as book:
-        found, published = book.entry(entry), _published(book, certificate.dataset, entry, result)
+        charge, published = book.entry(entry), _published(book, certificate.dataset, entry, result)
         unsaid = _other_notices(book, certificate)
     named_here = [each for each in published if each.hash == certificate.ledger]
     if certificate.ledger != entry and not named_here:
@@ -62,7 +62,7 @@ def check_told(
     if unsaid:
         # the first versions did not say it
         return Finding(_CHECK, None, unsaid, caveat=unsaid) if certificate.format == FIRST_FORMAT else _wrong(unsaid)
-    answer = found.payload.get("answer") if found is not None else None
+    answer = charge.payload.get("answer") if charge is not None else None
     kept = answer if isinstance(answer, Mapping) else {}
     # A certificate that names its charge alone does not escape what was entered when its result was published.
     entered = [each.payload for each in named_here or published] or [{}]
@@ -80,7 +80,9 @@ def _other_notices(book: Ledger, certificate: Certificate) -> str:
     states = [] if charge is None else book.not_covered_since(charge.reserved_by)
     said = {notice for notice in certificate.notices if notice.startswith(NOT_COVERED)}
     texts = [{str(each) for each in state} for state in states]
-    if not texts or any(said == made | published for place, made in enumerate(texts) for published in texts[place:]):
+    if not texts or any(
+        said == at_result | at_publication for place, at_result in enumerate(texts) for at_publication in texts[place:]
+    ):
         return ""
     return "the ledger knows of other charges that the claim does not cover than the notices of the certificate do"
 
@@ -102,15 +104,15 @@ def _compared(
     """`answer` is what the charge keeps, `entered` what was noted when the result was published, empty where nothing was."""
     from sfumato.dp.sql.identity import table_digest
 
-    method, told, open_parts = plain(dict(certificate.method)), entered.get("method"), []
-    if told not in (None, method):
+    method, entered_method, open_parts = plain(dict(certificate.method)), entered.get("method"), []
+    if entered_method not in (None, method):
         return _wrong("the ledger entered this release with another method or question than the certificate names")
     if "artefact" in answer:
         if answer["artefact"] != {name: value for name, value in method.items() if name != "contribution"}:
             return _wrong("the ledger was charged for another method than the one that the certificate names")
-        if told is None and "contribution" in method and not _known(method):
+        if entered_method is None and "contribution" in method and not _known(method):
             open_parts.append("what is counted of each unit")
-    elif told is None:
+    elif entered_method is None:
         open_parts.append("the question")
     kept = entered.get("errors") or _stored_errors(answer)
     if errors is None and "errors" in entered:
@@ -134,9 +136,9 @@ def _wrong(text: str) -> Finding:
     return Finding(_CHECK, False, text)
 
 
-def check_told_of_rows(certificate: Certificate) -> Finding | None:
+def check_stated_rows(certificate: Certificate) -> Finding | None:
     """Whether the method that made rows is known at all."""
-    return None if told_methods.is_known(certificate.method) else _unknown()
+    return None if stated_methods.is_known(certificate.method) else _unknown()
 
 
 def _known(method: Mapping[str, Any]) -> bool:
@@ -159,14 +161,14 @@ def _contradicted(certificate: Certificate) -> str | None:
     if len(claims) != 1:
         return "a result of this method makes one claim"
     claim = claims[0]
-    told = {name: value for name, value in method.items() if name not in ("name", "contribution")}
+    stated = {name: value for name, value in method.items() if name not in ("name", "contribution")}
     try:
         if method["name"] == _ANSWERS:
-            counted = _counted_of_a_question(told, claim.unit)
+            counted = _counted_of_a_question(stated, claim.unit)
         else:
-            algorithm = registry.make("algorithm", {**told, "name": method["name"]})
+            algorithm = registry.make("algorithm", {**stated, "name": method["name"]})
             meant = plain(algorithm.parameters())
-            if any(meant.get(name) != value for name, value in told.items()):
+            if any(meant.get(name) != value for name, value in stated.items()):
                 return _NO_PARAMETERS
             if algorithm.loss().about(unit=claim.unit) != loss_of(claim):
                 return "the method that the certificate names costs another loss than the one that it claims"
@@ -181,7 +183,7 @@ def _contradicted(certificate: Certificate) -> str | None:
     return None
 
 
-def _counted_of_a_question(told: Mapping[str, Any], unit: str) -> set[str | None]:
+def _counted_of_a_question(stated: Mapping[str, Any], unit: str) -> set[str | None]:
     """What may be said to be counted of each unit, nothing where no bounds are told; raises where a question or its bounds cannot
     be read.
     """
@@ -189,12 +191,12 @@ def _counted_of_a_question(told: Mapping[str, Any], unit: str) -> set[str | None
     from sfumato.dp.sql.noise import Bounds
     from sfumato.dp.sql.parse import parse
 
-    if "query" in told:
-        parse(told["query"])
-    if "bounds" not in told:
+    if "query" in stated:
+        parse(stated["query"])
+    if "bounds" not in stated:
         return {None}
-    bounds = build(Bounds, told["bounds"])
-    require(plain(parameters(bounds)) == told["bounds"], "the bounds are not written as releases write them")
+    bounds = build(Bounds, stated["bounds"])
+    require(plain(parameters(bounds)) == stated["bounds"], "the bounds are not written as releases write them")
     return set(contributions(unit, bounds))
 
 

@@ -16,7 +16,7 @@ from sfumato.core.registry import every
 from sfumato.dp import Session
 from sfumato.ledger import Ledger, LossAmount
 from sfumato.workflow.publishing.publish import publish
-from sfumato.workflow.verifying.told_of_results import RESULT_DIGEST, check_told
+from sfumato.workflow.verifying.stated_results import RESULT_DIGEST, check_stated_result
 from sfumato.workflow.verifying.verification import Finding
 from tests.faults.forging import change, rewrite
 
@@ -67,7 +67,7 @@ def book(tmp_path: Path) -> Iterator[Ledger]:
 
 def said(certificate: Certificate) -> Finding | None:
     """What the certificate's method says of its claim, without a ledger."""
-    return check_told(certificate, None, None, None)
+    return check_stated_result(certificate, None, None, None)
 
 
 def forged(certificate: Certificate, **method: Any) -> Certificate:
@@ -175,7 +175,7 @@ def test_a_certificate_that_names_its_charge_alone_does_not_escape_what_was_ente
         (charge, None, False),
         (entered, None, False),
     ):
-        found = check_told(certificate, answer.table, errors, book)
+        found = check_stated_result(certificate, answer.table, errors, book)
         assert found is not None and found.passed is passed, found
 
 
@@ -184,12 +184,12 @@ def test_what_was_entered_of_another_result_of_the_same_charge_says_nothing(book
     first, second = (session.sql(f"SELECT COUNT(*) AS {name} FROM t", epsilon=1, max_rows=2) for name in ("n", "m"))
     assert second.repeated and second.entry == first.entry
     publish(first.outcome, ledger=book)
-    found = check_told(publish(second.outcome).certificate, second.table, second.errors, book)
+    found = check_stated_result(publish(second.outcome).certificate, second.table, second.errors, book)
     assert found is not None and found.passed is None and "the question" in found.caveat
     [entry] = book.releases("log")
     earlier = {name: value for name, value in entry.payload.items() if name != RESULT_DIGEST}  # as earlier versions entered it
     book.enter_release("log", earlier, token="earlier")
-    found = check_told(publish(second.outcome).certificate, second.table, second.errors, book)
+    found = check_stated_result(publish(second.outcome).certificate, second.table, second.errors, book)
     assert found is not None and found.passed is False
 
 
@@ -199,7 +199,7 @@ def test_margins_that_only_the_charge_keeps_are_missed(book: Ledger, monkeypatch
     answer = Session({"t": table()}, ledger=book, analyst="ann").sql("SELECT MEDIAN(score) AS n FROM t", epsilon=1, max_rows=2)
     certificate = publish(answer.outcome).certificate
     for errors, missed in ((answer.errors, False), (None, True)):
-        found = check_told(certificate, answer.table, errors, book)
+        found = check_stated_result(certificate, answer.table, errors, book)
         assert found is not None and found.passed is None and ("the files have none" in found.caveat) is missed
 
 
@@ -224,7 +224,7 @@ def test_what_the_claim_does_not_cover_is_said_as_the_ledger_says_it(book: Ledge
     assert notice.startswith("not covered: ε = 5")
 
     def found(about: Certificate, *notices: str, result: Any = made.result) -> Finding:
-        finding = check_told(dataclasses.replace(about, notices=notices), result, None, book)
+        finding = check_stated_result(dataclasses.replace(about, notices=notices), result, None, book)
         assert finding is not None
         return finding
 

@@ -29,15 +29,15 @@ def details_of(method: Mapping[str, Any], details: Mapping[str, Any]) -> dict[st
     if name == _ANSWERS:
         return {}
     if registry.has("algorithm", name):
-        return _told(method)
+        return _computed(method)
     return {key: value for key, value in plain_details(details).items() if _is_free(key, method) and _is_plain(value)}
 
 
 def refuse_other_details(certificate: Certificate) -> None:
     """Raise where the page of a certificate shows details that its method does not have."""
     details = certificate.card.get("details", {})
-    known = certificate.method.get("name") == _ANSWERS or registry.has("algorithm", certificate.method.get("name"))
-    if known:
+    recomputable = certificate.method.get("name") == _ANSWERS or registry.has("algorithm", certificate.method.get("name"))
+    if recomputable:
         sound = not details or alike(details_of(certificate.method, {}), dict(details))
     else:
         sound = all(_is_free(key, certificate.method) and _is_plain(value) for key, value in details.items())
@@ -45,7 +45,7 @@ def refuse_other_details(certificate: Certificate) -> None:
         raise VerificationFailed(OTHER_DETAILS)
 
 
-def _told(method: Mapping[str, Any]) -> dict[str, Any]:
+def _computed(method: Mapping[str, Any]) -> dict[str, Any]:
     """What follows from the parameters, as a page holds it; nothing where they are none."""
     own = {"name", *(field.name for field in dataclasses.fields(registry.find("algorithm", str(method["name"]))))}
     try:

@@ -38,22 +38,22 @@ def refuse_other_parameters(method: Any) -> None:
         return
     try:
         stated = plain(registry.in_names_of_now("method", method))
-        made = _made(method)
-        described = plain(made.described() if named.is_mask(method) else {"name": method["name"], **parameters(made)})
+        rebuilt = _rebuilt(method)
+        described = plain(rebuilt.described() if named.is_mask(method) else {"name": method["name"], **parameters(rebuilt)})
     except (SfumatoError, *_ODD):
         raise VerificationFailed(_NOT_ITS_OWN) from None
     if any(described.get(name) != value for name, value in stated.items()):
         raise VerificationFailed(_NOT_ITS_OWN)
 
 
-def refuse_other_words(told: Mapping[str, Any], visible: VisibleTable) -> None:
+def refuse_other_words(facts: Mapping[str, Any], visible: VisibleTable) -> None:
     """What a mask publishes about itself, `method` and `masked_columns` among it: what that mask tells with its parameters."""
     from sfumato.masking.transparency import is_told_by
 
-    method = told.get("method")
+    method = facts.get("method")
     refuse_other_parameters(method)
     try:
-        sound = is_told_by(_made(cast("Mapping[str, Any]", method)), told, visible)
+        sound = is_told_by(_rebuilt(cast("Mapping[str, Any]", method)), facts, visible)
     except (SfumatoError, *_ODD):
         sound = False
     if not sound:
@@ -68,7 +68,7 @@ def refuse_missing_claims(certificate: Certificate, schema: Schema) -> None:
 
     columns = pa.table({name: pa.array([], pa.string()) for name in schema.columns})
     try:
-        meant = _made(certificate.method).claims(in_memory(columns, schema))
+        meant = _rebuilt(certificate.method).claims(in_memory(columns, schema))
     except (SfumatoError, *_ODD):
         raise VerificationFailed(_NOT_ITS_OWN) from None
     claimed = [(claim.guarantee, plain(dict(claim.parameters))) for claim in certificate.claims]
@@ -76,7 +76,7 @@ def refuse_missing_claims(certificate: Certificate, schema: Schema) -> None:
         raise VerificationFailed("the mask keeps by its parameters what the certificate does not claim")
 
 
-def _made(method: Mapping[str, Any]) -> Any:
+def _rebuilt(method: Mapping[str, Any]) -> Any:
     stated = registry.in_names_of_now("method", method)
     try:
         return named.method(stated)
