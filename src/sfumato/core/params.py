@@ -40,7 +40,7 @@ def build(cls: type[T], values: Mapping[str, object]) -> T:
         if name not in fields and name not in former:
             near = difflib.get_close_matches(name, fields, n=1)
             hint = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(fields) or 'none'}"
-            faults.append(f"unfields parameter {as_name(name)}{hint}")
+            faults.append(f"unknown parameter {as_name(name)}{hint}")
     stated = {former.get(name, name) for name in values}
     for name, field in fields.items():
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
