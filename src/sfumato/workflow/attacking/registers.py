@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pyarrow as pa
 
@@ -21,6 +21,10 @@ from sfumato.data.values import texts
 from sfumato.workflow.earlier.readings import digest_of_code, is_digest_of_code
 from sfumato.workflow.verifying.verify import certificate_of
 
+if TYPE_CHECKING:
+    from sfumato.engines.sources import TableLike
+    from sfumato.workflow.attacking.releases import Attackable
+
 _NOT_APPLIED = (
     "codes for missing values were not applied to the register, because a release does not say which there are; if it has some, "
     "name them in a schema: --schema FILE, or register=sf.read(REGISTER, FILE) in Python"
@@ -31,7 +35,7 @@ class CodesNotApplied(UserWarning):
     """A register was read without codes for missing values, because a release does not name them."""
 
 
-def read_register(register: Any, releases: Sequence[Any], *, aligned: bool) -> Microdata:  # whatever `read` takes
+def read_register(register: TableLike, releases: Sequence[Attackable], *, aligned: bool) -> Microdata:
     """The register with the types and missing codes of the releases, or of the first one's owner where it is the very table that
     was masked. What was read under a schema of its own stays as it is."""
     if isinstance(register, Microdata):
@@ -48,7 +52,7 @@ def read_register(register: Any, releases: Sequence[Any], *, aligned: bool) -> M
     return read_described(register, described)
 
 
-def read_described(source: Any, columns: Mapping[str, Column]) -> Microdata:  # whatever `read` takes
+def read_described(source: TableLike, columns: Mapping[str, Column]) -> Microdata:
     """A table with the types and missing codes of those of the columns that it has."""
     from sfumato.engines.sources import read
 
