@@ -19,14 +19,14 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "sfumato"
 
 #: How many a room has, each with its reason. These numbers only ever get smaller.
 MOST = {
-    "core": 15,
+    "core": 11,
     "kernels": 3,
     "wire": 0,
-    "data": 4,
+    "data": 2,
     "engines": 8,
-    "ledger": 9,
+    "ledger": 3,
     "measures": 0,
-    "dp": 36,
+    "dp": 22,
     "anonymity": 0,
     "masking": 3,
     "attacks": 2,
