@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeGuard, T
 from sfumato.core import registry
 from sfumato.core.errors import InputError, ParameterError, all_at_once
 from sfumato.core.params import build, require
+from sfumato.core.plain_data import Plain
 from sfumato.core.texts import text_of
 from sfumato.core.view import Attack, AttackResult, View
 from sfumato.data.masked import Masked, TableView
@@ -44,10 +45,10 @@ class Player(Attack[V, K], Generic[V, K]):
     """An adversary whose game a file can describe."""
 
     @abstractmethod
-    def game(self, published: object, entries: Mapping[str, Any], beside: Beside) -> tuple[V, K | None]:
+    def game(self, published: object, entries: Mapping[str, object], beside: Beside) -> tuple[V, K | None]:
         """The view and the knowledge that a file describes."""
 
-    def play(self, published: object, entries: Mapping[str, Any], beside: Beside) -> AttackResult:
+    def play(self, published: object, entries: Mapping[str, object], beside: Beside) -> AttackResult:
         """Attack what a file says was published, with what it says is known."""
         view, knowledge = self.game(published, entries, beside)
         return self.run(view, knowledge)
@@ -56,7 +57,7 @@ class Player(Attack[V, K], Generic[V, K]):
 class TableAttack(Player[TableView, K], Generic[K]):
     """An adversary who looks at a published table."""
 
-    def game(self, published: object, entries: Mapping[str, Any], beside: Beside) -> tuple[TableView, K | None]:
+    def game(self, published: object, entries: Mapping[str, object], beside: Beside) -> tuple[TableView, K | None]:
         """The view and the knowledge that a file describes."""
         knowledge = self.knowledge_from(entries)
         return beside.release(published, target_in(entries)), knowledge
@@ -68,15 +69,15 @@ class OutputAttack(Player[View[R, object], K], Generic[R, K]):
     #: What it knows, as a class that a mapping describes.
     knows: ClassVar[type[Any]]
 
-    def published_from(self, published: Any) -> R:
+    def published_from(self, published: object) -> R:
         """What was published, from the JSON of a file: of any shape, until it is read. By default as it stands there."""
-        return published  # type: ignore[no-any-return]
+        return published  # type: ignore[return-value]
 
-    def knowledge_from(self, entries: Mapping[str, Any]) -> K | None:
+    def knowledge_from(self, entries: Mapping[str, object]) -> K | None:
         """What it knows, with every fault at once."""
         return build(self.knows, entries)  # type: ignore[no-any-return]
 
-    def game(self, published: object, entries: Mapping[str, Any], beside: Beside) -> tuple[View[R, object], K | None]:
+    def game(self, published: object, entries: Mapping[str, object], beside: Beside) -> tuple[View[R, object], K | None]:
         """The view and the knowledge that a file describes."""
         return View(self.published_from(published), Schema(), name="outputs"), self.knowledge_from(entries)
 
@@ -95,20 +96,20 @@ def is_masked(view: View[object, object]) -> bool:
     return by_name or isinstance(view.result, Masked) or "masked_columns" in facts or "steps" in facts
 
 
-def only(entries: Mapping[str, Any], *names: str) -> None:
+def only(entries: Mapping[str, object], *names: str) -> None:
     """Refuse entries that go by other names."""
     unknown = [name[:60] for name in entries if name not in names][:10]
     all_at_once(ParameterError, "knowledge", [f"'{name}' is not among {', '.join(names)}" for name in unknown])
 
 
-def mapping(value: object, what: str) -> Mapping[str, Any]:
+def mapping(value: object, what: str) -> Plain:
     """An object of JSON."""
     if not isinstance(value, dict):
         raise InputError(f"{what} must be an object")
     return value
 
 
-def mapped(entries: Mapping[str, Any], name: str, form: str) -> Mapping[str, Any]:
+def mapped(entries: Mapping[str, object], name: str, form: str) -> Plain:
     """The entry of that name, an object of the `form` that the message says; empty where there is none."""
     value = entries.get(name, {})
     if not isinstance(value, dict):
@@ -117,7 +118,7 @@ def mapped(entries: Mapping[str, Any], name: str, form: str) -> Mapping[str, Any
     return value
 
 
-def target_in(entries: Mapping[str, Any]) -> Target:
+def target_in(entries: Mapping[str, object]) -> Target:
     """Who is attacked: raw quasi-identifiers as texts; empty where nobody is named."""
     target = mapped(entries, "target", "quasi-identifiers to values")
     return {name: text(value, "target") for name, value in target.items()}

@@ -35,7 +35,7 @@ def tables_of(
     return tables
 
 
-def read_as(encoding: str | None) -> dict[str, Any]:
+def read_as(encoding: str | None) -> dict[str, Any]:  # options of `read`
     """How a text file is to be read, where somebody says it."""
     return {} if encoding is None else {"encoding": encoding}
 
@@ -48,7 +48,7 @@ def _named_place(text: str) -> tuple[str, str, str]:
     return name.strip(), place, schema
 
 
-def public_tables(places: Sequence[str]) -> dict[str, Any]:
+def public_tables(places: Sequence[str]) -> dict[str, Microdata]:
     """Public tables by name, each given as NAME=PLACE."""
     from sfumato.engines.sources import read
 
@@ -72,7 +72,7 @@ def key_values(lists: Sequence[str]) -> dict[str, list[str]] | None:
     return keys or None
 
 
-def amount_asked(epsilon: str | None, delta: str | None, rho: str | None) -> dict[str, Any]:
+def amount_asked(epsilon: str | None, delta: str | None, rho: str | None) -> dict[str, Any]:  # options of a session
     """What a question may cost, as keyword arguments of a session; empty when nothing is said."""
     if rho is not None and (epsilon is not None or delta is not None):
         raise ParameterError("spend either --epsilon, --epsilon with --delta, or --rho")

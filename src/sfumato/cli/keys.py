@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sfumato.cli.output import Json, answer
+from sfumato.core.plain_data import PlainDict
 
 UNSIGNED = "not signed, so nobody can tell who made it. Make a key once: sfumato key new signing.key; then add --sign signing.key"
 
@@ -38,7 +39,7 @@ def new(
     answer(facts, lines, json)
 
 
-def propose(facts: dict[str, Any], lines: list[str], sign: str | None) -> None:
+def propose(facts: PlainDict, lines: list[str], sign: str | None) -> None:
     """Beside what was saved without a signature, how to sign the next one."""
     facts["signed"] = sign is not None
     if sign is None:

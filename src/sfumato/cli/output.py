@@ -8,14 +8,15 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sfumato.core.certificate import plain
 from sfumato.core.errors import SourceError
+from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress, silent
 
 Json = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON and nothing else.")]
@@ -91,7 +92,7 @@ def complain(text: str) -> None:
             sys.stderr.flush()
 
 
-def answer(value: Mapping[str, Any], lines: str | Iterable[str], as_json: bool) -> None:
+def answer(value: Plain, lines: str | Iterable[str], as_json: bool) -> None:
     """Print a result as JSON or in words."""
     if as_json:
         put(json.dumps(plain(value), indent=2, ensure_ascii=True, allow_nan=False) + "\n")

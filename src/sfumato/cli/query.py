@@ -15,7 +15,13 @@ from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.loss import PureDP
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sfumato.core.outcome import Outcome
+    from sfumato.data.microdata import Microdata
     from sfumato.dp.session import Session
+    from sfumato.workflow.contents.base import Content
+    from sfumato.workflow.release import Release
 
 Analyst = Annotated[str, typer.Option("--analyst", help="Who asks; the owner grants budgets by this name.")]
 Seed = Annotated[str | None, typer.Option("--seed", help="Make a repeatable demonstration.")]
@@ -127,7 +133,12 @@ def query(
         _answered(session, question, {**amounts, "keys": declared}, confidence, ledger, (output, format, sign, overwrite), json)
 
 
-def open_session(tables: Any, *, seed: str | None = None, **options: Any) -> Session:
+def open_session(
+    tables: Mapping[str, Microdata] | Microdata,
+    *,
+    seed: str | None = None,
+    **options: Any,  # those of `Session`
+) -> Session:
     """A session over tables; a seed of digits counts as the number. What the owner should know is told on standard error."""
     import warnings
 
@@ -145,7 +156,9 @@ def open_session(tables: Any, *, seed: str | None = None, **options: Any) -> Ses
     return session
 
 
-def publish_outcome(session: Session, outcome: Any, output: str, format: str, sign: str | None, overwrite: bool) -> Any:
+def publish_outcome(
+    session: Session, outcome: Outcome[object], output: str, format: str, sign: str | None, overwrite: bool
+) -> Release[Content]:
     """Certify, enter and save what a session returned; returns the artefact."""
     from sfumato.workflow.publishing.publish import publish
 

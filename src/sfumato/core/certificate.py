@@ -14,6 +14,7 @@ from typing import Any
 
 from sfumato.core.errors import InputError
 from sfumato.core.guarantees.base import Evidence
+from sfumato.core.plain_data import Plain, PlainDict
 
 #: What is written now. The first format had no `card`: what its public page was made from is not known.
 FORMAT = "sfumato-certificate-2"
@@ -103,7 +104,7 @@ class Certificate:
         """True when every claim was found to hold."""
         return all(claim.holds for claim in self.claims)
 
-    def to_mapping(self) -> dict[str, Any]:  # plain data
+    def to_mapping(self) -> PlainDict:
         """Plain data, ready for JSON."""
         stated = {**self.__dict__, "claims": [claim.__dict__ for claim in self.claims]}
         if self.format == FIRST_FORMAT:
@@ -117,7 +118,7 @@ class Certificate:
         return canonical(self.to_mapping())
 
     @classmethod
-    def from_mapping(cls, stated: Mapping[str, Any]) -> Certificate:  # plain data
+    def from_mapping(cls, stated: Plain) -> Certificate:
         """Read a certificate back; refuses unknown formats and fields."""
         if stated.get("format") not in FORMATS:
             formats = " and ".join(FORMATS)

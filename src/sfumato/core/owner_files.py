@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.errors import SfumatoError, as_name, forgetting
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.plain_files import read_plain
 
 _MOST_BITS = 1000  # a larger whole number is beyond every floating-point number
@@ -20,7 +21,7 @@ _FORMS = {"ledger": "must be the id of a ledger, 32 hexadecimal digits"}
 
 
 @forgetting()
-def load_toml(path: Path, error: type[SfumatoError], what: str, start: str) -> dict[str, Any]:  # plain data
+def load_toml(path: Path, error: type[SfumatoError], what: str, start: str) -> PlainDict:
     """The content of a TOML file; `start` tells where to get one from."""
     try:
         return parse_toml(read_plain(path, error, what=f"{what} file").decode("utf-8"))
@@ -34,7 +35,7 @@ def load_toml(path: Path, error: type[SfumatoError], what: str, start: str) -> d
         raise error(f"'{path}' is not valid TOML: {_reason(fault)}") from None
 
 
-def parse_toml(text: str) -> dict[str, Any]:  # plain data
+def parse_toml(text: str) -> PlainDict:
     """TOML as plain data; a `ValueError` where it is none, or holds a whole number that nothing can be counted in."""
     content = tomllib.loads(text)
     if any(value.bit_length() > _MOST_BITS for value in _whole_numbers(content)):

@@ -84,7 +84,7 @@ class Attack(Declared, ABC, Generic[V, K]):
         """Whether the view is of a kind that this attack makes sense of: then `run` does not raise `Unsupported` for what the
         view shows, although it may for what somebody knows, or for a size that takes too long."""
 
-    def knowledge_from(self, entries: Mapping[str, Any]) -> K | None:
+    def knowledge_from(self, entries: Mapping[str, object]) -> K | None:
         """What `run` takes, from what is known by name (values as a file, a command or an owner has them); all that is told
         must be of use. By default nothing is."""
         if entries:

@@ -11,12 +11,13 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn
+from sfumato.core.plain_data import PlainDict
 from sfumato.data.identifier_names import role_by_name
 from sfumato.data.identifier_patterns import PATTERNS, share
 from sfumato.data.microdata import Microdata
@@ -67,7 +68,7 @@ class ColumnProfile:
     most_rows: int = 0
     learnt: bool = False
 
-    def to_mapping(self) -> dict[str, Any]:  # plain data
+    def to_mapping(self) -> PlainDict:
         """For JSON; the distinct values are left out."""
         listed = {key: value for key, value in vars(self).items() if key != "domain" and value is not None}
         return {**listed, "patterns": dict(self.patterns)}
@@ -119,7 +120,7 @@ class Profile:
                 return column
         raise MissingColumn(f"the profile has no column '{name}'")
 
-    def to_mapping(self) -> dict[str, Any]:  # plain data
+    def to_mapping(self) -> PlainDict:
         """For JSON."""
         return {
             "description": self.description,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sfumato.core.errors import ParameterError, SourceError, forgetting, told_plainly
 from sfumato.core.plain_files import refuse_special
@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from sfumato.data.read_result import Unreadable
 
 Engine = Literal["memory", "duckdb", "postgres", "spark"]
+#: A schema as somebody has it: itself, its file, or what the file says as plain data.
 SchemaLike = Schema | str | Path | Mapping[str, Any]
+#: A table as somebody has it: microdata, or whatever `read` opens (a file, a frame, an Arrow table or reader, the URL of a
+#: database). No common type has all of them, and frames come from packages that need not be installed; `read` refuses the rest.
+TableLike: TypeAlias = object
 
 _LAZY_FILES = (".parquet", ".pq", ".csv", ".tsv", ".txt")
 _DATABASE_FILES = (".duckdb", ".db", ".ddb")
@@ -50,7 +54,7 @@ _OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 @forgetting()
 def read(
-    source: object,
+    source: TableLike,
     schema: SchemaLike | None = None,
     *,
     table: str | None = None,

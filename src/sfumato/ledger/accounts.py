@@ -14,12 +14,12 @@ not the same is refused, finer or coarser. The owner may change what a budget is
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from sfumato.core.errors import BudgetRefused, InputError
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee, Neighbours, PureDP
+from sfumato.core.plain_data import Plain
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import NAME_LIMIT
 
@@ -69,7 +69,7 @@ class Protected:
         return {"neighbours": None, "unit": None} if protected is None else {**protected.to_mapping()}
 
     @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any]) -> Protected | None:  # plain data
+    def from_mapping(cls, mapping: Plain) -> Protected | None:
         """What an entry says; None for one that does not, as those of earlier versions."""
         if "unit" not in mapping and "neighbours" not in mapping:
             return None

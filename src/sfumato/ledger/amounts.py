@@ -11,7 +11,6 @@ up).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -19,6 +18,7 @@ from typing import Any, Literal
 from sfumato.core.errors import BudgetRefused, ParameterError
 from sfumato.core.exact import Number, exact, shown
 from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, LossGuarantee, PureDP
+from sfumato.core.plain_data import Plain
 
 Kind = Literal["pure", "approx", "zcdp"]
 
@@ -135,7 +135,7 @@ class LossAmount:
         return {"kind": self.kind, **{part: f"{v.numerator}/{v.denominator}" for part, v in parts.items()}}
 
     @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any]) -> LossAmount:  # plain data
+    def from_mapping(cls, mapping: Plain) -> LossAmount:
         """Read plain data back; exactly the written form is accepted."""
         kind = mapping.get("kind")
         if kind not in _PARTS or set(mapping) != {"kind", *_PARTS[kind]}:

@@ -19,6 +19,7 @@ from typing import Any, Literal, cast, get_args
 
 from sfumato.core.certificate import canonical
 from sfumato.core.errors import InputError
+from sfumato.core.plain_data import PlainDict
 
 FORMAT = "sfumato-ledger-1"
 
@@ -46,7 +47,7 @@ class Entry:
     hash: str = ""
 
     @property
-    def payload(self) -> dict[str, Any]:  # plain data
+    def payload(self) -> PlainDict:
         """The payload as plain data."""
         return cast("dict[str, Any]", json.loads(self.payload_text))
 

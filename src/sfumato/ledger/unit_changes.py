@@ -8,12 +8,12 @@ docs/theory/units-and-groups.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from sfumato.core.errors import BudgetRefused, InputError
 from sfumato.core.guarantees.loss import RECORD
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.ledger.accounts import Account, Protected, Spend
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry
@@ -55,13 +55,13 @@ class UnitChange:
         whole = self.before.unit in (RECORD, self.after.unit)
         return members * (1 if whole else 2) * (2 if self.after.neighbours == "replace" else 1)
 
-    def to_mapping(self) -> dict[str, Any]:  # plain data
+    def to_mapping(self) -> PlainDict:
         """Plain data, as the ledger keeps it beside the chain."""
         before = None if self.before is None else self.before.to_mapping()
         return {"after": self.after.to_mapping(), "before": before, "most": self.most, "sequence": self.sequence}
 
     @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any]) -> UnitChange:  # plain data
+    def from_mapping(cls, mapping: Plain) -> UnitChange:
         """Read plain data back."""
         before = None if mapping["before"] is None else Protected.from_mapping(mapping["before"])
         after = Protected.from_mapping(mapping["after"])

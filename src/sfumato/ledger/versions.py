@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from sfumato.core.plain_data import PlainDict
 from sfumato.ledger.chain import Entry
 
 EVERY_ROW = "every row"
@@ -37,7 +38,7 @@ class Seen:
         """Digests are compared where all of these agree."""
         return self.version, self.table, self.how, self.key
 
-    def to_mapping(self) -> dict[str, Any]:  # plain data
+    def to_mapping(self) -> PlainDict:
         """Plain data, as entries hold it."""
         return asdict(self)
 

@@ -9,14 +9,14 @@ LNCS 2316, 2002.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from sfumato.core.declared import formerly
 from sfumato.core.errors import Unsupported, all_at_once
+from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Because, Number
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
@@ -91,7 +91,7 @@ class AdditiveNoise(Mask):
             unchanged[column.name] = self._unchanged(column)
         return Change(values, published=self.tells(records.names), details={"expected_unchanged": unchanged})
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """The kind of noise, its variance in units of a column's own, and by what the sum was scaled."""
         return {"noise": "independent", "noise_variance_ratio": self.ratio, "scaled_by": scaled_by(self.ratio, self.rescale)}
 

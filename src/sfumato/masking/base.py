@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from sfumato.core import randomness as sources
 from sfumato.core.declared import Declared
+from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters, require
+from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness
 from sfumato.core.ranges import ColumnNames, Each, Text
@@ -33,6 +35,9 @@ from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.columns import check_columns, chosen_columns, microdata
 from sfumato.masking.strata import assembled, check_strata, joined_details, strata_of
 from sfumato.masking.transparency import VisibleTable, fits, transparency_of
+
+if TYPE_CHECKING:
+    from sfumato.engines.sources import TableLike
 
 Int = NDArray[np.int64]
 
@@ -104,7 +109,7 @@ class Mask(Declared, ABC):
         return ("information_loss",), ("nearest_record" if self.synthetic else "disclosure_risk",)
 
     def apply(
-        self, data: Any, *, randomness: Randomness | None = None, seed: int | str | None = None, progress: Progress = silent
+        self, data: TableLike, *, randomness: Randomness | None = None, seed: int | str | None = None, progress: Progress = silent
     ) -> Outcome[Masked]:
         """Mask the data; with a `seed` the same data give the same result on every run."""
         require(randomness is None or seed is None, "pass randomness or a seed, not both")
@@ -151,7 +156,7 @@ class Mask(Declared, ABC):
     def keeps(self) -> tuple[Kept, ...]:
         """What the masked data have in common with the original, with these parameters and `whole=False`."""
 
-    def claims(self, people: Microdata) -> tuple[Any, ...]:
+    def claims(self, people: Microdata) -> tuple[ClassGuarantee, ...]:
         """Guarantees that the masked table keeps by construction; they are verified when it is published."""
         return ()
 
@@ -165,12 +170,12 @@ class Mask(Declared, ABC):
             return tuple(name for name in names if name in schema.columns and name not in left)
         return tuple(name for name in schema.quasi if name not in (self.strata or ()))
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """What is published about the records of a stratum besides the parameters, when `names` are masked: the value where it
         follows from them, a `Test` of its form where it follows from the data."""
         return {}
 
-    def could_tell(self, facts: Mapping[str, Any], names: tuple[str, ...], visible: VisibleTable) -> bool:
+    def could_tell(self, facts: Plain, names: tuple[str, ...], visible: VisibleTable) -> bool:
         """Whether this can be what was published about a stratum; a stranger may have written it."""
         own = self.tells(names)
         return set(facts) <= set(own) and all(fits(own[name], value, visible) for name, value in facts.items())

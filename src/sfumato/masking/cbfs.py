@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 
 from sfumato.core.errors import Infeasible, MissingColumn, ParameterError, all_at_once
+from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sfumato.core.ranges import Each, Number, Positive, Text, Whole
@@ -101,7 +102,7 @@ class Cbfs(Microaggregation):
                 )
         return diverse_cbfs(space, self.k, diversities, context.progress)
 
-    def claims(self, people: Microdata) -> tuple[Any, ...]:
+    def claims(self, people: Microdata) -> tuple[ClassGuarantee, ...]:
         """k-anonymity, and the diversity of every class."""
         if not self.covers_classes(people):
             return ()

@@ -58,7 +58,7 @@ class ClusteredRecords:
         coded = np.stack(codes) if codes else np.zeros((0, records.size), dtype=np.int32)
         self.space = Space(np.ascontiguousarray(joined), np.ascontiguousarray(coded), tuple(levels))
 
-    def centroids(self, labels: Int, category: CategoryCentroid = "mode") -> dict[str, Any]:
+    def centroids(self, labels: Int, category: CategoryCentroid = "mode") -> dict[str, Real | Int32 | pa.Array]:
         """Column by column the value of each record's cluster: means, medians of ordered categories, central categories or
         their lowest common ancestors."""
         count = int(labels.max()) + 1 if labels.size else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.data.schema import Schema
 
 if TYPE_CHECKING:
+    from sfumato.engines.sources import TableLike
     from sfumato.masking.base import Mask
 
 #: The names of different columns, or of none.
@@ -24,7 +25,7 @@ DifferentColumns = Annotated[
 _WORDS = {"number": "numbers", "ordered": "ordered categories", "category": "categories"}
 
 
-def microdata(data: Any) -> Microdata:
+def microdata(data: TableLike) -> Microdata:
     """Microdata, or anything `read` takes, every column of which is then plain."""
     if isinstance(data, Microdata):
         return data

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sfumato.core import registry
 from sfumato.core.outcome import Outcome
+from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Each, Range
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
@@ -85,7 +86,7 @@ class Combined(Mask):
         """The columns of all parts, each once."""
         return tuple(dict.fromkeys(name for mask in self.masks for name in mask.columns_of(schema, names)))
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """What each part tells, in order."""
         return {"steps": Test(self._are_steps)}
 

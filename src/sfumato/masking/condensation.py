@@ -7,12 +7,13 @@ Aggarwal, Yu, "A condensation approach to privacy preserving data mining", EDBT 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.params import require
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.ranges import Count
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
@@ -64,7 +65,7 @@ class Condensation(Mask):
         published = self.tells(records.names)
         return Change(values, published=published, details=described_clusters(clustered.space, labels) | published)
 
-    def tells(self, names: tuple[str, ...]) -> dict[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> PlainDict:
         """How many records a group has at least, and that groups of one protect nobody."""
         return {"k": self.k, **({"notice": UNPROTECTED} if self.k == 1 else {})}
 

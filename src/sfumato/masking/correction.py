@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.params import require
+from sfumato.core.plain_data import Plain
 from sfumato.data.masked import Masked
 from sfumato.data.records import Records
 from sfumato.data.schema import Schema
@@ -29,7 +30,8 @@ from sfumato.masking.noise_moments import known_means, pairwise_covariance
 from sfumato.masking.strata import strata_of
 
 Real = NDArray[np.float64]
-Step = Mapping[str, Any]
+#: What is told about one of the masks behind a table.
+Step = Plain
 
 
 @dataclass(frozen=True, eq=False)

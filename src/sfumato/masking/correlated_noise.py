@@ -8,14 +8,14 @@ the preservation of confidentiality in multivariate data", Journal of Statistica
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from sfumato.core.declared import formerly
 from sfumato.core.errors import Unsupported
+from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
 from sfumato.kernels.sampling.draws import Draws
@@ -100,7 +100,7 @@ class CorrelatedNoise(Mask):
             values.update((column.name, masked[:, place].copy()) for place, column in enumerate(columns))
         return Change(values, published=self.tells(records.names), details={"expected_unchanged": self._unchanged(columns)})
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """The kind of noise, its covariance in units of the columns' own, and by what the sum was scaled."""
         return {"noise": "proportional", "noise_variance_ratio": self.ratio, "scaled_by": scaled_by(self.ratio, self.rescale)}
 

@@ -6,7 +6,7 @@ Rubin, "Statistical disclosure limitation", Journal of Official Statistics 9, 19
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from sfumato.core.errors import Unsupported, all_at_once
 from sfumato.core.ranges import Count
@@ -33,7 +33,7 @@ class FullySynthetic(Mask):
         mine = int(context.rows.size)
         return mine if self.size is None else -(-self.size * mine // int(context.table.num_rows))
 
-    def fits(self, rows: Any, visible: VisibleTable) -> bool:
+    def fits(self, rows: object, visible: VisibleTable) -> bool:
         """Whether a stratum can have got so many records."""
         most = visible.rows
         return type(rows) is int and rows >= 0 and (most is None or rows == most or (bool(self.strata) and rows < most))

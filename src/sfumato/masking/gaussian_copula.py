@@ -8,13 +8,13 @@ DSAA 2016.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.sampling.draws import Draws
@@ -79,7 +79,7 @@ class GaussianCopula(FullySynthetic):
             values[column.name] = self._read_off(column, levels[i], margins[i], hidden[:, i], present)
         return Change(values, unrelated=True, published={**self.tells(records.names), "rows": size})
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """The model, how margins are read off, and how many records were made."""
         return {"model": "Gaussian copula", "marginals": self.marginals, "rows": Test(self.fits)}
 

@@ -8,14 +8,15 @@ disclosure control", Statistics and Computing 29, 2019.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError, Unsupported
+from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import ColumnNames, Count
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
@@ -93,7 +94,7 @@ class Ipso(Mask):
         details = {"complete_records": int(complete.sum()), "incomplete_records": int((~complete).sum())}
         return Change({name: synthetic[:, i] for i, name in enumerate(names)}, published=self.tells(names), details=details)
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """The model, its predictors, and which columns were made together."""
         parts = np.array_split(np.arange(len(names)), self.groups or 1)
         return {

@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError
+from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import KAnonymity
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.ranges import Each, Text, Whole
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
@@ -92,7 +94,7 @@ class Microaggregation(Mask):
         details = clusters[0] if len(clusters) == 1 else {name: [entry[name] for entry in clusters] for name in clusters[0]}
         return Change(values, published=self.tells(records.names), details=details)
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """How many records a cluster has at least, and which columns are clustered together."""
         groups = [list(group) for group in self.groups or (names,)]
         return {"k": self.k, "standardised": self.standardise, "attribute_groups": groups}
@@ -101,7 +103,7 @@ class Microaggregation(Mask):
         """Means of numbers."""
         return (Kept("mean", exactly=True, note="of columns of numbers without missing values"),)
 
-    def claims(self, people: Microdata) -> tuple[Any, ...]:
+    def claims(self, people: Microdata) -> tuple[ClassGuarantee, ...]:
         """k-anonymity, where all quasi-identifiers are clustered together and a record is a person."""
         return (KAnonymity(self.k),) if self.covers_classes(people) else ()
 
@@ -113,7 +115,7 @@ class Microaggregation(Mask):
         return bool(schema.quasi) and set(schema.quasi) <= masked and together and not self.strata and schema.unit is None
 
 
-def described_clusters(space: Space, labels: Int) -> dict[str, Any]:
+def described_clusters(space: Space, labels: Int) -> PlainDict:
     """For the owner: the cluster of each record, how many there are and how large, their squared error in the units in which
     distances were measured, and its share of the total (the information loss)."""
     sizes = np.bincount(labels)

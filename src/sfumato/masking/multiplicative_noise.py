@@ -8,14 +8,14 @@ Report Statistics 2003-01.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from sfumato.core.errors import Unsupported, all_at_once
+from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Number, Share
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
@@ -82,7 +82,7 @@ class MultiplicativeNoise(Mask):
             unchanged[column.name] = zeros + (1.0 - zeros) * self._rounded_back(column)
         return Change(values, published=self.tells(records.names), details={"expected_unchanged": unchanged})
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """The kind of noise and the variance of its factors."""
         return {"noise": "multiplicative", "factor_variance": self.factor_variance(), "zeros_stay": True}
 

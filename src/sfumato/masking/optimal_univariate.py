@@ -8,14 +8,15 @@ to several columns. Hansen, Mukherjee, "A polynomial algorithm for optimal univa
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import KAnonymity
+from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.kernels.microaggregation.live import Space
@@ -71,7 +72,7 @@ class OptimalUnivariate(Mask):
             details[column.name] = clusters | {"squared_error": min(clusters["squared_error"] * unit * unit, sys.float_info.max)}
         return Change(values, published=self.tells(records.names), details=details)
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """How many records a group has at least; each column is grouped by itself."""
         return {"k": self.k, "attribute_groups": [[name] for name in names]}
 
@@ -81,7 +82,7 @@ class OptimalUnivariate(Mask):
         order = Kept("order", exactly=True, note=f"{note}; neighbours may become equal")
         return (Kept("mean", exactly=True, note=note), *(() if self.strata else (order,)))
 
-    def claims(self, people: Microdata) -> tuple[Any, ...]:
+    def claims(self, people: Microdata) -> tuple[ClassGuarantee, ...]:
         """k-anonymity where there is one quasi-identifier only."""
         quasi = people.schema.quasi
         masked = self.columns if self.columns is not None else quasi

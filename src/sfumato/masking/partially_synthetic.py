@@ -7,14 +7,15 @@ microdata sets", Survey Methodology 29, 2003.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, Unsupported
+from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import ColumnNames, Count
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
@@ -102,7 +103,7 @@ class PartiallySynthetic(Mask):
         published = {**self.tells(records.names), "predictors": list(names)}
         return Change(values, published=published, details={"replaced_records": int(chosen.sum())})
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """The model, what it predicts from, the order of the columns, and which records were replaced."""
         kind = "decision trees in sequence" if self.model == "tree" else "linear regressions in sequence, normal residuals"
         others = Test(

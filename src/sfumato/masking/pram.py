@@ -17,6 +17,7 @@ import numpy as np
 
 from sfumato.core.certificate import plain
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
+from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Number, Range, Share
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
@@ -136,11 +137,11 @@ class Pram(Mask):
             values, None, False, published, {"changed": changed, "unchanged": unchanged, "expected_unchanged": expected}
         )
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """The law of each column, the sum of their ε, and what a reader has to know about them, each tested with the others."""
         return dict.fromkeys(("transitions", "epsilon", "notice"), Test(lambda published, visible: True))
 
-    def could_tell(self, facts: Mapping[str, Any], names: tuple[str, ...], visible: VisibleTable) -> bool:
+    def could_tell(self, facts: Plain, names: tuple[str, ...], visible: VisibleTable) -> bool:
         """Whether the laws are those of the parameters and these columns, with the ε and the notice that follow from them."""
         laws = facts.get("transitions")
         if not super().could_tell(facts, names, visible):

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError, all_at_once
+from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Number
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, NumberColumn, Records
@@ -93,7 +94,7 @@ class RankExchange(Mask):
         unchanged = refuse_unchanged(type(self).__name__, records.columns, values, _WHAT_TO_DO)
         return Change(values, published=self.told(reach), details={"unpaired": unpaired, "unchanged": unchanged})
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """Ranks, column by column; a percentage stands for as many as there are values."""
         if self.unit == "ranks":
             return self.told({name: self.ranks(0) for name in names})

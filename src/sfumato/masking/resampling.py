@@ -8,7 +8,6 @@ resampling for statistical confidentiality in contingency tables", Computers and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
+from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Count
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
@@ -75,7 +75,7 @@ class Resampling(Mask):
                 values[column.name] = self._averaged(column, draws)
         return Change(values, published=published)
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """What was resampled."""
         return {"model": {"independent": "columns", "ranks": "ranks", "joint": "records"}[self.how] + " resampled"}
 

@@ -7,11 +7,11 @@ control", Wiley 2012, section 3.3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from sfumato.core.errors import Unsupported
+from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Probability
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, NumberColumn, Records
@@ -58,7 +58,7 @@ class Sampling(Mask):
         }
         return Change(values, rows, published=self.tells(records.names), details={"records": int(rows.size)})
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """The share that is published."""
         return {"share": self.share}
 

@@ -7,11 +7,11 @@ bespoke creation of synthetic data in R", Journal of Statistical Software 74, 20
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from sfumato.core.errors import ParameterError
+from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Count
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
@@ -68,7 +68,7 @@ class SequentialTrees(FullySynthetic):
         values = {column.name: column.values if isinstance(column, NumberColumn) else column.codes for column in synthetic}
         return Change(values, unrelated=True, published={**self.tells(records.names), "rows": size})
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """The model, the order of the columns, the smallest leaf, and how many records were made."""
         order = list(self._ordered(names))
         return {"model": "decision trees in sequence", "order": order, "min_leaf": self.min_leaf, "rows": Test(self.fits)}

@@ -7,14 +7,14 @@ Muralidhar, Sarathy, "Data shuffling: a new masking approach for numerical data"
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, ParameterError, Unsupported, all_at_once
+from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.kernels.changes.rank_swapping import stable_order
@@ -96,7 +96,7 @@ class Shuffling(Mask):
         details = {"unchanged": unchanged, "residual_correlation": left.tolist()}
         return Change(dealt, published=self.tells(records.names), details=details)
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """The columns by which values were dealt."""
         return {"predictors": list(self.predictors)}
 

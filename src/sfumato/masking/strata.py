@@ -82,7 +82,7 @@ def assembled(
     return pa.table(columns), None if unrelated else source[order]
 
 
-def joined_details(changes: list[Change]) -> Mapping[str, Any]:
+def joined_details(changes: list[Change]) -> Mapping[str, object]:
     """The details of one stratum as they are, of several as lists."""
     if len(changes) == 1:
         return changes[0].details

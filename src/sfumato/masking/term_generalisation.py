@@ -8,7 +8,7 @@ broader term, and is dropped where only the root would do; what it means is kept
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported, all_at_once
+from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Whole
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.item_sets import ItemSets
@@ -102,7 +103,7 @@ class TermGeneralisation(Mask):
         published = {**self.tells(records.names), "counted": _COUNTED[unit is not None]}
         return Change(values, published=published, details=details)
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """By how many each term is shown at least, and what was counted."""
         return {"shown_by_at_least": self.k, "counted": Test(lambda counted, _: counted in _COUNTED)}
 

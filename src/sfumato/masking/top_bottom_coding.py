@@ -17,6 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
+from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import ByName, Either, Number, Value
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
@@ -119,7 +120,7 @@ class TopBottomCoding(Mask):
         idle = [name for name, counts in coded.items() if not any(counts.values())]
         return Change(values, published={"nothing_coded": idle}, details={"coded": coded})
 
-    def tells(self, names: tuple[str, ...]) -> Mapping[str, Any]:
+    def tells(self, names: tuple[str, ...]) -> Plain:
         """The columns in which no value lay beyond a bound."""
         return {
             "nothing_coded": Test(

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.certificate import plain
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.records import CategoryColumn
 from sfumato.data.schema import Column
 from sfumato.kernels.changes.channel import Channel
@@ -31,6 +32,8 @@ Int = NDArray[np.int64]
 
 #: Between the names of columns that are treated as one.
 JOIN = " × "
+#: Categories: texts, combinations of texts where columns change together, or numbers in the place of too many to list.
+Labels: TypeAlias = tuple[Any, ...]
 #: How far the published rows of a matrix may be from 1, and how many categories may be told of.
 _ROUNDING, _MOST_CATEGORIES = 1e-9, 1 << 40
 #: What suppressed values become.
@@ -47,14 +50,14 @@ FEWEST = 100
 class TransitionLaw:
     """From inputs to outputs by `matrix`, or by `stay` alone; then to the extra category with probability `suppress`."""
 
-    inputs: tuple[Any, ...]
-    reached: tuple[Any, ...]
+    inputs: Labels
+    reached: Labels
     stay: float | None
     matrix: Real | None
     suppress: float = 0.0
 
     @property
-    def outputs(self) -> tuple[Any, ...]:
+    def outputs(self) -> Labels:
         """What may be published: the inputs first, then other categories."""
         extra = bool(self.suppress) and SUPPRESSED not in self.reached
         return (*self.reached, SUPPRESSED) if extra else self.reached
@@ -119,7 +122,7 @@ class TransitionLaw:
             notices.append(frequencies)
         return notices
 
-    def told(self, source: str) -> dict[str, Any]:
+    def told(self, source: str) -> PlainDict:
         """What is published: categories and matrix (or the probability to stay, for very many), ε, where categories come from."""
         matrix = self.whole()
         facts: dict[str, Any] = {"epsilon": self.epsilon(), "source": source}
@@ -128,12 +131,12 @@ class TransitionLaw:
         return {"labels": list(self.inputs), "outputs": list(self.outputs), "matrix": matrix.tolist(), **facts}
 
 
-def labels_told(facts: Mapping[str, Any]) -> tuple[Any, ...] | None:
+def labels_told(facts: Plain) -> Labels | None:
     """The categories in what is published about a law, or as many numbers where they are too many to list; None where neither
     is there."""
     count = facts.get("categories")
     if count is not None:
-        return cast("tuple[Any, ...]", range(count)) if type(count) is int and LISTED < count <= _MOST_CATEGORIES else None
+        return cast("Labels", range(count)) if type(count) is int and LISTED < count <= _MOST_CATEGORIES else None
     listed = facts.get("labels")
     if not isinstance(listed, list) or not listed:
         return None
@@ -144,7 +147,7 @@ def labels_told(facts: Mapping[str, Any]) -> tuple[Any, ...] | None:
         return None
 
 
-def is_same_law(facts: Mapping[str, Any], law: Mapping[str, Any]) -> bool:
+def is_same_law(facts: Plain, law: Plain) -> bool:
     """Whether two laws are one: numbers as they are rounded, outputs in any order, since a certificate sorts an owner's rows."""
     if "matrix" not in law:
         return alike(dict(facts), dict(law))
@@ -154,7 +157,7 @@ def is_same_law(facts: Mapping[str, Any], law: Mapping[str, Any]) -> bool:
     return one is not None and other is not None and set(one) == set(other) and all(alike(one[each], other[each]) for each in one)
 
 
-def invariant_told(facts: Mapping[str, Any], labels: tuple[Any, ...]) -> TransitionLaw | None:
+def invariant_told(facts: Plain, labels: Labels) -> TransitionLaw | None:
     """The law of a published invariant matrix, which leads to the categories it comes from; None where that is no such law."""
     matrix = facts.get("matrix")
     rows = matrix if isinstance(matrix, list) and all(isinstance(row, list) and len(row) == len(labels) for row in matrix) else []
@@ -195,7 +198,7 @@ class Variable:
     name: str
     columns: tuple[CategoryColumn, ...]
     codes: Codes
-    labels: tuple[Any, ...]
+    labels: Labels
     source: str
     unknown: int = 0
     rows: Rows | None = None
@@ -275,7 +278,7 @@ class Variable:
             faults.append(f"{named} would get categories that its declared order does not list; add them to the order")
         return faults
 
-    def restored(self, drawn: Codes, outputs: tuple[Any, ...]) -> dict[str, Any]:
+    def restored(self, drawn: Codes, outputs: Labels) -> dict[str, Codes | pa.Array]:
         """Codes of outputs as columns again."""
         if len(self.columns) == 1:
             same = outputs == self.columns[0].labels

@@ -26,7 +26,7 @@ Rows: TypeAlias = "dict[str, Row] | tuple[tuple[float, ...], ...]"
 _TOLERANCE = 1e-9
 
 
-def checked(matrix: Any, column: str) -> Rows:
+def checked(matrix: Any, column: str) -> Rows:  # whatever a file says
     """The owner's matrix of a column as plain numbers; every row is a distribution, otherwise it is named by its place."""
     what = f"the matrix of column '{column}'"
     require(isinstance(matrix, (Mapping, Sequence)) and not isinstance(matrix, str), f"Pram: {what} is a table or a list of rows")

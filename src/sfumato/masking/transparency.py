@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core import registry
 from sfumato.core.certificate import plain
+from sfumato.core.plain_data import PlainDict
 
 if TYPE_CHECKING:
     from sfumato.data.records import Records
@@ -42,7 +43,7 @@ class Test:
     passes: Callable[[Any, VisibleTable], bool]
 
 
-def transparency_of(mask: Mask, records: Records, changes: list[Change]) -> dict[str, Any]:
+def transparency_of(mask: Mask, records: Records, changes: list[Change]) -> PlainDict:
     """Method, parameters and columns; what each stratum adds is told once where it is the same, otherwise stratum by
     stratum."""
     facts: dict[str, Any] = {"method": mask.described(), "masked_columns": list(records.names)}
@@ -52,7 +53,7 @@ def transparency_of(mask: Mask, records: Records, changes: list[Change]) -> dict
     return facts
 
 
-def is_told_by(mask: Mask, published: Any, visible: VisibleTable) -> bool:
+def is_told_by(mask: Mask, published: object, visible: VisibleTable) -> bool:
     """Whether `published` can be all that was published about the mask; a stranger may have written it. Earlier versions may have
     told less."""
     if not isinstance(published, dict) or not isinstance(published.get("method"), dict):
@@ -68,12 +69,12 @@ def is_told_by(mask: Mask, published: Any, visible: VisibleTable) -> bool:
     return _are_masked(mask, names, visible) and all(mask.could_tell(each, tuple(names), visible) for each in strata)
 
 
-def fits(expected: Any, value: Any, visible: VisibleTable) -> bool:
+def fits(expected: object, value: object, visible: VisibleTable) -> bool:
     """Whether a value is the one expected, or passes the test that stands in its place."""
     return expected.passes(value, visible) if isinstance(expected, Test) else alike(plain(expected), value)
 
 
-def alike(one: Any, other: Any) -> bool:
+def alike(one: Any, other: Any) -> bool:  # plain data of any depth
     """Whether two plain values are the same up to the rounding of numbers."""
     if isinstance(one, dict) and isinstance(other, dict):
         return set(one) == set(other) and all(alike(one[name], other[name]) for name in one)

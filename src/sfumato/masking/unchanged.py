@@ -22,13 +22,13 @@ Real = NDArray[np.float64]
 MOST_UNCHANGED = 0.95
 
 
-def unchanged_share(column: NumberColumn | CategoryColumn, masked: NDArray[Any]) -> float:
+def unchanged_share(column: NumberColumn | CategoryColumn, masked: NDArray[np.number]) -> float:
     """The share of known values that are the same as before; 0 where none is known."""
     present = int(np.count_nonzero(column.known))
     return _same(column, masked, present) / present if present else 0.0
 
 
-def changed_at_random(frequencies: NDArray[Any]) -> float:
+def changed_at_random(frequencies: NDArray[np.integer] | Real) -> float:
     """The share of values that would change if all of them were dealt out anew at random, from how often each occurs."""
     shares = frequencies / frequencies.sum()
     return max(0.0, 1.0 - float(shares @ shares))
@@ -42,7 +42,7 @@ def least_changed(at_random: float) -> float:
 def refuse_unchanged(
     method: str,
     columns: Iterable[NumberColumn | CategoryColumn],
-    masked: Mapping[str, NDArray[Any]],
+    masked: Mapping[str, NDArray[np.number]],
     what_to_do: str,
     *,
     rate: float = 1.0,

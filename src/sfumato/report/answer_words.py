@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import plain
 from sfumato.core.errors import SfumatoError
+from sfumato.core.plain_data import PlainDict
 from sfumato.ledger.amounts import LossAmount
 from sfumato.report.escape import shorten
 
@@ -69,7 +70,7 @@ def amount(loss: LossGuarantee) -> LossAmount | str:
         return loss.claim()
 
 
-def rows_of(table: pa.Table) -> list[dict[str, Any]]:
+def rows_of(table: pa.Table) -> list[PlainDict]:
     """The rows as plain data."""
     return [{name: _plain(value) for name, value in row.items()} for row in table.to_pylist()]
 

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from sfumato.core.certificate import Certificate
 from sfumato.core.errors import RecipeError, all_at_once, as_name
+from sfumato.core.plain_data import Plain
 from sfumato.report.content import Answer, CardContent
 
 State = Literal["passed", "attention", "not applicable"]
@@ -178,13 +179,13 @@ def _item(principle: str, worries: list[str], fine: str) -> Item:
 LONGEST_NOTE = 500
 
 
-def answers_of(answers: Mapping[str, Any]) -> dict[str, Answer]:
+def answers_of(answers: Plain) -> dict[str, Answer]:
     """The answers by question: `true`, `false`, or `{given = true, note = "until 2030"}`; all faults at once."""
     all_at_once(RecipeError, "answers", answer_faults(answers))
     return {question: _answer(entry) for question, entry in answers.items()}
 
 
-def answer_faults(answers: Mapping[str, Any]) -> list[str]:
+def answer_faults(answers: Plain) -> list[str]:
     """What is wrong with the answers."""
     unknown = [as_name(question) for question in answers if question not in QUESTIONS]
     faults = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import percent
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def page(comparison: Comparison) -> str:
     )
 
 
-def as_mapping(comparison: Comparison) -> dict[str, Any]:
+def as_mapping(comparison: Comparison) -> PlainDict:
     """Plain data, ready for JSON."""
     from sfumato.core.certificate import plain
 

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from sfumato.core.certificate import Certificate
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.view import AttackResult, Score
 
 Audience = Literal["public", "owner"]
@@ -79,7 +80,7 @@ class CardContent:
 _WORDS = (int, float, str, bool)
 
 
-def plain_details(details: Mapping[str, Any]) -> dict[str, Any]:
+def plain_details(details: Mapping[str, object]) -> PlainDict:
     """The details that are numbers and words, or one level of them."""
     kept: dict[str, Any] = {}
     for name, value in details.items():

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sfumato.core.plain_data import PlainDict
 from sfumato.ledger.accounts import EVERYBODY, Protected
 from sfumato.ledger.versions import outdated
 
@@ -27,7 +28,7 @@ class AccountLine:
     answered: int
     open: int
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> PlainDict:
         """Plain data, amounts as exact fractions."""
         account = self.account
         return {
@@ -75,7 +76,7 @@ class Overview:
             if spend.dataset == account.dataset and spend.state != "rolled back" and account.analyst in (spend.analyst, EVERYBODY)
         )
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> PlainDict:
         """Plain data, ready for JSON."""
         return {
             "accounts": [line.to_mapping() for line in self.lines],
@@ -86,7 +87,7 @@ class Overview:
         }
 
 
-def entry_mapping(entry: Entry) -> dict[str, Any]:
+def entry_mapping(entry: Entry) -> PlainDict:
     """What is shown of an entry: everything but its payload, and of that what a grant or a spend is about."""
     shown = ("sequence", "time", "kind", "dataset", "analyst", "hash")
     return {**{name: getattr(entry, name) for name in shown}, **Protected.told(entry_protected(entry))}

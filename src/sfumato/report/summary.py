@@ -5,14 +5,16 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from sfumato.core.plain_data import PlainDict
 
 if TYPE_CHECKING:
     from sfumato.workflow.contents.base import Content
     from sfumato.workflow.release import Release
 
 
-def summary(release: Release[Content], folder: str | Path | None = None) -> dict[str, Any]:
+def summary(release: Release[Content], folder: str | Path | None = None) -> PlainDict:
     """Plain data for `--json`."""
     from sfumato.report.content import plain_details
 

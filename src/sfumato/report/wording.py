@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.texts import percent
@@ -150,7 +149,7 @@ def plain_name(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).replace("_", " ")
 
 
-def number(value: Any) -> str:
+def number(value: object) -> str:
     """A number for a reader: thousands separated, four significant digits."""
     if value is None:
         return "not measured"
@@ -169,7 +168,7 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{ending}"
 
 
-def percentage(value: Any) -> str:
+def percentage(value: object) -> str:
     """A rate as a percentage."""
     if not isinstance(value, (int, float)) or not math.isfinite(value):
         return number(value)

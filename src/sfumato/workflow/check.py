@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.params import parameters
+from sfumato.core.plain_data import PlainDict
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, Schema
@@ -26,6 +27,7 @@ from sfumato.report.wording import counted
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sfumato.engines.sources import SchemaLike, TableLike
     from sfumato.measures.guarantees.reference import ReferenceDistribution
 
 Suppressed = Literal["class", "drop"]
@@ -122,7 +124,7 @@ class TableCheck:
             _free_name("records", measurement.quasi), pa.array(classes.sizes[order])
         )
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> PlainDict:
         """Plain data for `--json`: numbers and words, no record value."""
         return {
             "holds": self.holds,
@@ -150,12 +152,12 @@ class TableCheck:
 
 @forgetting()
 def check(
-    table: Any,
-    schema: Schema | str | Path | Mapping[str, Any] | None = None,
+    table: TableLike,
+    schema: SchemaLike | None = None,
     guarantees: ClassGuarantee | Iterable[ClassGuarantee] | None = None,
     *,
-    original: Any = None,
-    population: Any = None,
+    original: TableLike = None,
+    population: TableLike = None,
     suppressed: Suppressed = "class",
 ) -> TableCheck:
     """Measure a table: every number it keeps, and the guarantees that are asked for.

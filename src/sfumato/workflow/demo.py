@@ -8,9 +8,9 @@ ledger.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from sfumato.core.errors import InputError
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.progress import Progress, silent
 
 RECIPE = """\
@@ -34,7 +34,7 @@ attacks = ["Homogeneity", "Skewness"]
 """
 
 
-def demo(folder: str | Path, *, rows: int = 50_000, progress: Progress = silent) -> tuple[dict[str, Any], list[str]]:
+def demo(folder: str | Path, *, rows: int = 50_000, progress: Progress = silent) -> tuple[PlainDict, list[str]]:
     """Run it; returns the summary as data and in words."""
     from sfumato.data.sample import write_sample
     from sfumato.report.summary import summary, summary_lines

@@ -5,19 +5,23 @@ examples.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import MissingColumn, SchemaError
+from sfumato.core.plain_data import PlainDict
 from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.relation import COUNT
 from sfumato.data.schema import Schema
 from sfumato.data.values import texts
 
+if TYPE_CHECKING:
+    from sfumato.engines.sources import TableLike
+
 EXAMPLES = 4
 
 
-def preview(source: str | Path, *, column: str | None = None, data: Any = None) -> dict[str, list[dict[str, Any]]]:
+def preview(source: str | Path, *, column: str | None = None, data: TableLike = None) -> dict[str, list[PlainDict]]:
     """The levels of a hierarchy file, or of every quasi-identifier of a schema.
 
     With `data` the hierarchies are built over, and checked against, the values that occur there. What is
@@ -34,7 +38,7 @@ def preview(source: str | Path, *, column: str | None = None, data: Any = None) 
     return {name: levels_of(_tree(schema, name, data)) for name in names}
 
 
-def levels_of(tree: Hierarchy) -> list[dict[str, Any]]:
+def levels_of(tree: Hierarchy) -> list[PlainDict]:
     """Per level: how many values are left, the mean loss of a leaf, and examples."""
     levels = []
     for level in range(tree.height + 1):

@@ -5,23 +5,26 @@ from __future__ import annotations
 import re
 import textwrap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import InputError, SourceError, forgetting
 from sfumato.data.microdata import Microdata
 from sfumato.data.profile import Profile, profile_table
 from sfumato.data.values import texts
 
+if TYPE_CHECKING:
+    from sfumato.engines.sources import TableLike
+
 
 @forgetting()
 def inspect(
-    source: Any,
+    source: TableLike,
     *,
     schema_out: str | Path | None = None,
     table: str | None = None,
     dataset: str | None = None,
     overwrite: bool = False,
-    **options: Any,
+    **options: Any,  # those of `read`
 ) -> Profile:
     """Profile a file, a DataFrame or a database table.
 
@@ -42,7 +45,7 @@ def inspect(
     return profile
 
 
-def suggested(source: Any, table: str | None = None) -> Microdata:
+def suggested(source: TableLike, table: str | None = None) -> Microdata:
     """The table with the roles that its profile suggests, for a first look; its owner should check them."""
     from sfumato.data.suggested_schema import starting_schema
     from sfumato.engines.sources import read
@@ -87,7 +90,7 @@ def _about_the_unit(profile: Profile) -> str:
     return "".join(f"# {line}\n" for line in textwrap.wrap(" ".join(words.split()), 106)) + "\n"
 
 
-def dataset_id(source: Any, table: str | None = None) -> str:
+def dataset_id(source: TableLike, table: str | None = None) -> str:
     """A dataset id from the name of the source: `data/Adult 2024.csv` becomes `adult-2024`; never a part of a
     database URL."""
     if table is not None:

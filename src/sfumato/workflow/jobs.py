@@ -13,19 +13,16 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
 
 from sfumato.core.certificate import plain
 from sfumato.core.errors import SfumatoError
+from sfumato.core.plain_data import Plain
 from sfumato.core.stopping import end_with_parent
 from sfumato.core.temporary import memory_file
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
-
-#: A job or a result as plain data.
-Plain = Mapping[str, Any]
 
 
 def in_processes(worker: str, people: Microdata, about: Plain, jobs: Sequence[Plain], count: int) -> Iterator[tuple[int, Plain]]:

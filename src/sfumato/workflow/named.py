@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 from sfumato.core import registry
 from sfumato.core.declared import Declaration, declarations
@@ -17,14 +17,16 @@ from sfumato.core.errors import ParameterError, RecipeError, SfumatoError, all_a
 from sfumato.core.guarantees.base import ClassGuarantee, Knowledge
 from sfumato.core.owner_files import parse_toml
 from sfumato.core.params import build
+from sfumato.core.plain_data import Plain, PlainDict
 
 if TYPE_CHECKING:
-    pass
+    from sfumato.anonymity.search.base import Search
+    from sfumato.masking.base import Mask
 
 _CALL = re.compile(r"\s*([A-Za-z]\w*)\s*\((.*)\)\s*", re.DOTALL)
 
 
-def guarantee(entry: Mapping[str, Any]) -> ClassGuarantee:
+def guarantee(entry: Plain) -> ClassGuarantee:
     """The guarantee that `{name = "KAnonymity", k = 5}` describes."""
     arguments = dict(entry)
     knowledge = arguments.get("knowledge")
@@ -41,7 +43,7 @@ def guarantee(entry: Mapping[str, Any]) -> ClassGuarantee:
 
 
 @forgetting()
-def guarantees(entries: Iterable[Mapping[str, Any]], heading: str) -> tuple[ClassGuarantee, ...]:
+def guarantees(entries: Iterable[Plain], heading: str) -> tuple[ClassGuarantee, ...]:
     """Several guarantees; all faults are reported at once."""
     promises, faults = [], []
     for position, entry in enumerate(entries, 1):
@@ -53,13 +55,13 @@ def guarantees(entries: Iterable[Mapping[str, Any]], heading: str) -> tuple[Clas
     return tuple(promises)
 
 
-def method(entry: Mapping[str, Any]) -> Any:
+def method(entry: Plain) -> Search | Mask:
     """The search or mask that `{name = "Lattice", suppression = 0.05}` describes."""
-    return registry.make("method", entry)
+    return cast("Search | Mask", registry.make("method", entry))
 
 
 @forgetting()
-def inline(text: str) -> dict[str, Any]:
+def inline(text: str) -> PlainDict:
     """`Mdav, k=5` or `Mdav(k=5)` as a mapping; the parameters are TOML."""
     called = _CALL.fullmatch(text)
     name, rest = called.groups() if called else text.partition(",")[::2]
@@ -81,12 +83,12 @@ def _parameters_of(name: str) -> str:
     return f". The parameters of {name} are called {', '.join(listed)}" if listed else ""
 
 
-def is_mask(entry: Mapping[str, Any] | None) -> bool:
+def is_mask(entry: Plain | None) -> bool:
     """Whether a method is a mask, which is published without a guarantee too."""
     return entry is not None and registry.has("mask", entry.get("name"))
 
 
-def described(kind: type[Any]) -> dict[str, Any]:
+def described(kind: type[object]) -> PlainDict:
     """What an algorithm does, in a line, and its parameters with their defaults."""
     what = (kind.__doc__ or "").strip().split("\n")[0]
     return {"what": what, "parameters": [_parameter(each) for each in declarations(kind)]}

@@ -14,6 +14,7 @@ from sfumato.core import randomness as sources_of_randomness
 from sfumato.core.errors import forgetting
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.params import require
+from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress, silent
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sfumato.anonymity.search.base import Search
+    from sfumato.engines.sources import TableLike
     from sfumato.ledger.ledger import Ledger
     from sfumato.masking.base import Mask
     from sfumato.report.content import Answer
@@ -44,21 +46,21 @@ _FEW_RECORDS = 50
 
 @forgetting()
 def protect(
-    data: Any,  # microdata, or whatever `read` takes
+    data: TableLike,
     guarantees: ClassGuarantee | Iterable[ClassGuarantee] = (),
     method: Search | Mask | None = None,
     *,
     schema: Schema | str | Path | None = None,
-    population: Any = None,  # as `data`
+    population: TableLike = None,
     population_public: bool = False,
     ledger: Ledger | str | Path | None = None,
     utility: Measured | Iterable[Measured] | None = None,
     risk: Measured | Iterable[Measured] | None = None,
     attacks: Attacked | Iterable[Attacked] = (),
-    answers: Mapping[str, Any] | None = None,
+    answers: Plain | None = None,
     seed: int | str | None = None,
     key: OwnerKey | Path | str | None = None,
-    recipe: Mapping[str, Any] | None = None,
+    recipe: Plain | None = None,
     progress: Progress = silent,
 ) -> Release[Rows]:
     """Protect a table and certify what was reached.
@@ -100,7 +102,7 @@ def protect(
 
 
 def mask(
-    data: Any,  # as `protect` takes it
+    data: TableLike,
     method: Mask,
     guarantees: ClassGuarantee | Iterable[ClassGuarantee] = (),
     **options: Any,  # those of `protect`
@@ -183,7 +185,7 @@ def _notices_about(table: pa.Table, plan: ColumnPlan, changed: Collection[str]) 
     return (*((WARNING,) if set(plan.pseudonymised) & set(table.column_names) else ()), *telling)
 
 
-def microdata_of(data: Any, schema: Schema | str | Path | None) -> Microdata:  # microdata, or whatever `read` takes
+def microdata_of(data: TableLike, schema: Schema | str | Path | None) -> Microdata:
     """Microdata as they are, under another schema where one is given, or read from anything `read` takes."""
     if isinstance(data, Microdata):
         if schema is None or schema is data.schema:
@@ -194,7 +196,7 @@ def microdata_of(data: Any, schema: Schema | str | Path | None) -> Microdata:  #
     return read(data, schema)
 
 
-def population_of(population: Any, schema: Schema, *, public: bool) -> Microdata | None:  # as `microdata_of` takes it
+def population_of(population: TableLike, schema: Schema, *, public: bool) -> Microdata | None:
     """The population: its quasi-identifiers are all that is needed, as its own schema describes them or else as
     that of the people does.
     """

@@ -18,12 +18,15 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator
 from sfumato.core import registry
 from sfumato.core.errors import RecipeError, SfumatoError, all_at_once, forgetting
 from sfumato.core.owner_files import load_toml, readable
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.progress import Progress, silent
 from sfumato.data.schema import Frozen
 
 if TYPE_CHECKING:
+    from sfumato.anonymity.search.base import Search
     from sfumato.core.guarantees.base import ClassGuarantee
     from sfumato.core.view import AnyAttack
+    from sfumato.masking.base import Mask
     from sfumato.workflow.contents.rows import Rows
     from sfumato.workflow.release import Release
 
@@ -106,7 +109,7 @@ class Recipe(Frozen):
 
     @classmethod
     @forgetting()
-    def parse(cls, content: Mapping[str, Any], *, folder: Path | None = None, name: str = "recipe") -> Recipe:
+    def parse(cls, content: Plain, *, folder: Path | None = None, name: str = "recipe") -> Recipe:
         """Validate a mapping: its form, then every name and parameter in it; all faults at once."""
         try:
             recipe = cls.model_validate({**content, "folder": str(folder) if folder else None})
@@ -124,7 +127,7 @@ class Recipe(Frozen):
 
         return named.guarantees(self.guarantee, "recipe")
 
-    def search(self) -> Any:
+    def search(self) -> Search | Mask | None:
         """The method as a value; None stands for the default."""
         from sfumato.workflow import named
 
@@ -178,7 +181,7 @@ class Recipe(Frozen):
             progress("writing to the database", 1, 1)
         return release
 
-    def with_changes(self, changes: Mapping[str, Any]) -> Recipe:
+    def with_changes(self, changes: Plain) -> Recipe:
         """The same recipe with some keys changed, checked again as a whole."""
         content = self.model_dump(by_alias=True, exclude_none=True, exclude_defaults=True)
         return self.parse({**content, **changes}, folder=None if self.folder is None else Path(self.folder))
@@ -195,7 +198,7 @@ class Recipe(Frozen):
             return name
         return str(Path(self.folder) / name)
 
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> PlainDict:
         """The recipe as it is kept with the owner's files, where it runs as it is: beside the schema, other files by their whole
         path, and without the places that this release went to."""
         listed = {name: value for name, value in self.to_mapping().items() if name not in ("output", "overwrite", "write")}
@@ -205,7 +208,7 @@ class Recipe(Frozen):
         whole = {name: each if "://" in each else str(Path(self.place(each)).absolute()) for name, each in places.items()}
         return {**listed, **whole, "schema": "schema.toml"}
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> PlainDict:
         """The recipe as plain data, passwords in URLs left out."""
         listed = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
         for name in ("data", "population", "ledger"):
@@ -216,7 +219,7 @@ class Recipe(Frozen):
             listed["write"]["to"] = without_secrets(self.write.to)
         return listed
 
-    def __repr_args__(self) -> list[tuple[str | None, Any]]:
+    def __repr_args__(self) -> list[tuple[str | None, object]]:
         return list(self.to_mapping().items())  # without passwords
 
     def _check_names(self, heading: str) -> None:

@@ -17,6 +17,7 @@ from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import Content, Format
 
 if TYPE_CHECKING:
+    from sfumato.engines.sources import TableLike
     from sfumato.ledger.ledger import Ledger
     from sfumato.report.content import Answer
     from sfumato.workflow.verifying.verification import Verification
@@ -100,7 +101,7 @@ class Release(Generic[C]):
 
         return polars.from_arrow(self.data)
 
-    def view(self, name: str = "release", *, register: Any = None) -> View[Any, Schema]:  # whatever `read` takes
+    def view(self, name: str = "release", *, register: TableLike = None) -> View[Any, Schema]:  # of any content
         """What an outsider of its folder has: the content, the roles of its columns, the published hierarchies and the
         certificate. Hierarchies that are described by parameters, such as levels of dates, are read over the people of the
         `register` that the outsider has."""

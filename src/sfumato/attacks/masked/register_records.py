@@ -18,6 +18,7 @@ from sfumato.attacks.adversary import TableAttack, is_masked
 from sfumato.attacks.tables.linkage import Register
 from sfumato.core import registry
 from sfumato.core.errors import InputError, MissingColumn, Unsupported
+from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import ColumnNames
 from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, Detail, View
@@ -40,7 +41,7 @@ class RegisterAttack(TableAttack[Register | pa.Table]):
         """A mask has changed the table."""
         return isinstance(view.schema, Schema) and isinstance(view.result, _TABLES) and is_masked(view)
 
-    def knowledge_from(self, entries: Mapping[str, Any]) -> Register:
+    def knowledge_from(self, entries: Mapping[str, object]) -> Register:
         """The register and, where it is known, who is who."""
         return Register(entries["register"], truth=entries.get("truth"))
 
@@ -149,7 +150,7 @@ def released_table(view: TableView) -> pa.Table:
     raise InputError("this attack looks at a masked table: an Arrow table, a Masked or a ReleasedTable")
 
 
-def transparency_of(view: View[object, object]) -> Mapping[str, Any]:
+def transparency_of(view: View[object, object]) -> Plain:
     """What is published about the mask: in the certificate, or beside the masked table."""
     facts = view.certificate.get("transparency") if view.certificate else None
     if not facts and isinstance(view.result, Masked):

@@ -98,13 +98,13 @@ class AggregateDifferencing(OutputAttack[Sequence[Aggregate], Membership]):
         """Aggregates of one attribute."""
         return _are_aggregates(view.result) and len({answer.kind == "count" for answer in view.result}) == 1
 
-    def published_from(self, published: Any) -> Sequence[Aggregate]:
+    def published_from(self, published: object) -> Sequence[Aggregate]:
         """The aggregates."""
         if not isinstance(published, list):
             raise InputError('published must be a list of aggregates, such as {"kind": "mean", "value": 12.5}')
         return [build(Aggregate, mapping(entry, "an aggregate")) for entry in published]
 
-    def knowledge_from(self, entries: Mapping[str, Any]) -> Membership:
+    def knowledge_from(self, entries: Mapping[str, object]) -> Membership:
         """People are texts here, because the keys of a JSON object are."""
         groups = entries.get("groups")
         if not isinstance(groups, list) or not all(isinstance(group, list) for group in groups):

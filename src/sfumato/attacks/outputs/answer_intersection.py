@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -55,12 +55,12 @@ class AnswerIntersection(OutputAttack[Sequence[Extreme], pa.Table]):
         """Exact extremes."""
         return _are_extremes(view.result)
 
-    def knowledge_from(self, entries: Mapping[str, Any]) -> pa.Table:
+    def knowledge_from(self, entries: Mapping[str, object]) -> pa.Table:
         """The table of everybody."""
         return entries["people"]
 
     def game(
-        self, published: object, entries: Mapping[str, Any], beside: Beside
+        self, published: object, entries: Mapping[str, object], beside: Beside
     ) -> tuple[View[Sequence[Extreme], object], pa.Table | None]:
         """Extremes of a hidden group, and the table of everybody who may be in it."""
         if not isinstance(published, list) or not 0 < len(published) <= MOST_ANSWERS:

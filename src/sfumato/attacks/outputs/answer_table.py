@@ -50,7 +50,7 @@ class AnswerFile:
             raise ParameterError("confidences names columns: a list of them, or an object from classes to columns")
 
 
-def shadow_place(place: AnswerFile, shadow: Any) -> AnswerFile:
+def shadow_place(place: AnswerFile, shadow: object) -> AnswerFile:
     """Where the answers of shadow models are: in columns called as in the table of the attacked model, unless said otherwise."""
     entries = {"answers": shadow} if isinstance(shadow, str) else shadow
     if not isinstance(entries, Mapping):

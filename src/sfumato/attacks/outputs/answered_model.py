@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from sfumato.core.errors import InputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+#: What a model is asked about, and what it answers: of a kind of its own.
+T = TypeVar("T")
 
 #: Confidences of more records and classes than this are not held.
 MOST_CONFIDENCES = 50_000_000
@@ -49,7 +52,7 @@ class Labelled(Declared):
         if str in kinds and len(kinds) > 1:
             raise InputError("Labelled: labels are texts or numbers, not both")
 
-    def take(self, rows: Any) -> Labelled:
+    def take(self, rows: Sequence[int] | NDArray[np.integer] | NDArray[np.bool_] | slice) -> Labelled:
         """Some of the records."""
         return Labelled(self.features[rows], self.labels[rows])
 
@@ -60,7 +63,7 @@ class AnsweredModel:
 
     classes_: NDArray[Any] = field(repr=False)
 
-    def predict_proba(self, confidences: Any) -> Any:
+    def predict_proba(self, confidences: T) -> T:
         """The answers, as they were written down."""
         return confidences
 
@@ -109,7 +112,7 @@ class Answers(Declared):
             object.__setattr__(self, name, value)
 
     @classmethod
-    def of(cls, model: Any, members: Labelled, others: Labelled, classes: Sequence[Any] = ()) -> Answers:
+    def of(cls, model: object, members: Labelled, others: Labelled, classes: Sequence[object] = ()) -> Answers:
         """Ask a model about records it was trained on, and about others.
 
         `classes`: all there are, where the model may never have seen some; in these it has no confidence at all.
@@ -152,7 +155,7 @@ class Answers(Declared):
         return pa.table({**columns, **{name: self.confidences[:, place] for place, name in enumerate(names)}})
 
 
-def confidences_of(model: Any, people: Labelled) -> Real:
+def confidences_of(model: Any, people: Labelled) -> Real:  # of any package
     """What the model answers about each record: a confidence in every class, and finite."""
     if not callable(getattr(model, "predict_proba", None)):
         raise InputError("membership in models attacks a model with predict_proba; this view's result has none")
@@ -163,7 +166,7 @@ def confidences_of(model: Any, people: Labelled) -> Real:
     return confidence
 
 
-def of_model(question: Callable[[], Any], failure: str) -> Any:
+def of_model(question: Callable[[], T], failure: str) -> T:
     """What a model answers. Whatever it raises may repeat a value of a record, so only its kind is passed on."""
     try:
         return question()

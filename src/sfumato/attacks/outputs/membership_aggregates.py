@@ -95,13 +95,13 @@ class MembershipInAggregates(OutputAttack[Numbers, ReferencePeople]):
             },
         )
 
-    def scores(self, means: Any, reference: Any, targets: Any) -> Real:
+    def scores(self, means: object, reference: object, targets: object) -> Real:
         """The statistic of each target; the greater, the more like a member."""
         published = vector(means, "the published means")
         around = matrix(reference, "the reference people", published.size, missing=True)
         return self._statistic(matrix(targets, "the targets", published.size, missing=True), published, _means(around))
 
-    def reference_scores(self, means: Any, knowledge: ReferencePeople) -> Real:
+    def reference_scores(self, means: object, knowledge: ReferencePeople) -> Real:
         """The statistic of each reference person, measured against the other reference people only."""
         published = vector(means, "the published means")
         people = matrix(knowledge.reference, "the reference people", published.size, missing=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,8 +77,8 @@ class MembershipInModels(OutputAttack[Any, ModelKnowledge]):  # whatever answers
         return callable(getattr(view.result, "predict_proba", None))
 
     def game(
-        self, published: object, entries: Mapping[str, Any], beside: Beside
-    ) -> tuple[View[Any, object], ModelKnowledge | None]:
+        self, published: object, entries: Mapping[str, object], beside: Beside
+    ) -> tuple[View[object, object], ModelKnowledge | None]:
         """The stand-in for the model, and the people it was asked about beside what the adversary compares with."""
         if not isinstance(published, Mapping):
             raise InputError('published must be an object that names a table of answers, such as {"answers": "answers.csv"}')
@@ -97,10 +97,12 @@ class MembershipInModels(OutputAttack[Any, ModelKnowledge]):  # whatever answers
             )
         answers = answers_of(place, beside)
         shadows = None if shadow is None else answers_of(shadow_place(place, shadow), beside)
-        knowledge = ModelKnowledge(answers.members, answers.others, training_loss=loss, shadow_answers=shadows)
+        knowledge = ModelKnowledge(
+            answers.members, answers.others, training_loss=cast("float | None", loss), shadow_answers=shadows
+        )
         return View(answers.model, Schema(), name="outputs"), knowledge
 
-    def run(self, view: View[Any, object], knowledge: ModelKnowledge | None = None) -> AttackResult:
+    def run(self, view: View[object, object], knowledge: ModelKnowledge | None = None) -> AttackResult:
         """Ask the model about every target, members and others."""
         if not isinstance(knowledge, ModelKnowledge):
             raise InputError("membership in models needs ModelKnowledge: targets to score, and shadow records")
@@ -171,7 +173,7 @@ class MembershipInModels(OutputAttack[Any, ModelKnowledge]):  # whatever answers
         return np.vstack([_padded(part, width) for part in evidence]), np.concatenate(labels), np.concatenate(inside)
 
 
-def losses(model: Any, people: Labelled) -> Real:
+def losses(model: object, people: Labelled) -> Real:
     """The log loss of each record: minus the logarithm of the model's confidence in the true label."""
     confidence = confidences_of(model, people)
     lost: Real = -np.log(np.clip(confidence[np.arange(len(confidence)), _places(model, confidence, people)], _LEAST, 1.0))

@@ -106,16 +106,16 @@ class ModelDifferencing(OutputAttack[Version, EarlierVersion]):
         """A version of a model."""
         return isinstance(view.result, Version)
 
-    def published_from(self, published: Any) -> Version:
+    def published_from(self, published: object) -> Version:
         """The later version: means, or a regression."""
         return _version(published)
 
-    def knowledge_from(self, entries: Mapping[str, Any]) -> EarlierVersion:
+    def knowledge_from(self, entries: Mapping[str, object]) -> EarlierVersion:
         """The earlier version, and attributes of the person by their places in the record."""
         places = mapping(entries.get("known", {}), "known")
         if not all(place.isdecimal() for place in places):
             raise ParameterError("EarlierVersion: known maps places of the record (0, 1, …) to values")
-        further = {name: value for name, value in entries.items() if name in ("joined", "truth")}
+        further: dict[str, Any] = {name: value for name, value in entries.items() if name in ("joined", "truth")}
         attributes = {int(place): value for place, value in places.items()}
         return EarlierVersion(**{**further, "model": _version(entries.get("model")), "known": attributes})
 

@@ -26,7 +26,7 @@ def are_numbers(entries: object, *, rows: bool = False) -> bool:
     return True
 
 
-def vector(entries: Any, what: str, size: int | None = None) -> Real:
+def vector(entries: object, what: str, size: int | None = None) -> Real:
     """A sequence of finite numbers, of this size where one is given."""
     numbers = _array(entries, what)
     if numbers.ndim != 1 or not numbers.size:
@@ -36,7 +36,7 @@ def vector(entries: Any, what: str, size: int | None = None) -> Real:
     return _finite(numbers, what)
 
 
-def matrix(entries: Any, what: str, columns: int | None = None, *, missing: bool = False) -> Real:
+def matrix(entries: object, what: str, columns: int | None = None, *, missing: bool = False) -> Real:
     """Rows of numbers, one row per record; `missing` cells are NaN where they are allowed."""
     numbers = _array(entries, what)
     if numbers.ndim != 2 or not numbers.size:

@@ -104,7 +104,7 @@ class OutlierInference(OutputAttack[Numbers, TypicalPeople]):
             },
         )
 
-    def presence(self, output: Any, knowledge: TypicalPeople | None) -> InferredPresence:
+    def presence(self, output: object, knowledge: TypicalPeople | None) -> InferredPresence:
         """How visible each target is in a published output."""
         if not isinstance(knowledge, TypicalPeople):
             raise InputError("outlier inference needs TypicalPeople as knowledge")

@@ -75,7 +75,7 @@ class Reconstruction(OutputAttack[Numbers, KnownQuestions]):
         """One number per question."""
         return are_numbers(view.result)
 
-    def knowledge_from(self, entries: Mapping[str, Any]) -> KnownQuestions:
+    def knowledge_from(self, entries: Mapping[str, object]) -> KnownQuestions:
         """Who is in which question, as a matrix."""
         try:
             members = np.asarray(entries.get("members"), dtype=np.float64)

@@ -53,7 +53,7 @@ class Scoreboard(OutputAttack[Ratings, KnownItems]):
         """Ratings."""
         return isinstance(view.result, Ratings)
 
-    def published_from(self, published: Any) -> Ratings:
+    def published_from(self, published: object) -> Ratings:
         """Which record has which item."""
         return build(Ratings, mapping(published, "published"))
 

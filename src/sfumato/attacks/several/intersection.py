@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
 import numpy as np
 
@@ -82,9 +82,9 @@ class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"
         """The release has classes, and not values that were changed."""
         return is_table(view) and not _changed(view)
 
-    def knowledge_from(self, entries: Mapping[str, Any]) -> OtherReleases:
+    def knowledge_from(self, entries: Mapping[str, object]) -> OtherReleases:
         """The other releases, over the people of a register where there is one."""
-        return OtherReleases(tuple(entries["earlier"]), entries.get("register"), comparable=True)
+        return OtherReleases(tuple(cast("Sequence[TableView]", entries["earlier"])), entries.get("register"), comparable=True)
 
     def run(self, view: TableView, knowledge: OtherReleases | TableView | Sequence[TableView] | None = None) -> AttackResult:
         """Lay the releases over each other."""

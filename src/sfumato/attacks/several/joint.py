@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from sfumato.core.errors import MissingColumn, Unsupported
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from scipy.sparse import csr_matrix
 
 #: Most combinations of classes that are enumerated without the original.
 MAX_COMBINATIONS = 20_000_000
@@ -50,7 +51,7 @@ class Joint:
     #: releases × these combinations: whether they are in the release
     shown_in: NDArray[np.bool_] = field(default_factory=lambda: np.zeros((0, 0), dtype=np.bool_), repr=False)
 
-    def distinct_alone(self, release: int, rows: Any, distinct: Ids) -> Ids:
+    def distinct_alone(self, release: int, rows: csr_matrix, distinct: Ids) -> Ids:
         """Different values that one release alone leaves in each combination; `rows` and `distinct` are by
         class."""
         groups = self.groups[release]
@@ -62,7 +63,7 @@ class Joint:
         return values
 
 
-def membership(groups: Groups, classes: int) -> Any:
+def membership(groups: Groups, classes: int) -> csr_matrix:
     """Groups × classes, 1 where the class belongs to the group."""
     from scipy.sparse import csr_matrix
 
@@ -115,7 +116,9 @@ class LookedUp:
         )
 
 
-def joint_by_overlap(releases: Sequence[ReleasedClasses], values: Sequence[Any], unread: frozenset[str] = frozenset()) -> Joint:
+def joint_by_overlap(
+    releases: Sequence[ReleasedClasses], values: Sequence[csr_matrix], unread: frozenset[str] = frozenset()
+) -> Joint:
     """The combinations that the texts allow; in `unread` columns any text may stand for any value.
 
     `values` has per release the records of each class by their values in the columns that all show as they are. A record is

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
+from sfumato.core.plain_data import Plain
 from sfumato.measures.risk.linkage.transparency import strata_told, windows_told
 
 
@@ -62,7 +63,7 @@ def in_words(masks: Sequence[Repeated]) -> list[str]:
     return [group[0].sentence(*(each.column for each in group[1:])) for group in alike.values()]
 
 
-def repeated_masks(releases: Sequence[Mapping[str, Any]], tables: Sequence[Hashable] | None = None) -> list[Repeated]:
+def repeated_masks(releases: Sequence[Plain], tables: Sequence[Hashable] | None = None) -> list[Repeated]:
     """For each column the mask that changed it in two releases at least, where its law is published; `releases` is what each
     release tells about itself, `tables` names the table of each (without it they are of one). Combinations of masks and masks
     within strata are left out: their laws are others."""
@@ -74,7 +75,7 @@ def repeated_masks(releases: Sequence[Mapping[str, Any]], tables: Sequence[Hasha
     return [_together(column, kind, numbers) for (column, kind, _), numbers in by_column.items() if len(numbers) > 1]
 
 
-def over_other_tables(releases: Sequence[Mapping[str, Any]], tables: Sequence[Hashable]) -> list[str]:
+def over_other_tables(releases: Sequence[Plain], tables: Sequence[Hashable]) -> list[str]:
     """Columns whose ranks or noise were published about several tables: they are not put together."""
     tables_by_law: dict[tuple[str, str], set[Hashable]] = {}
     for (column, kind, table), _ in _all_laws(releases, tables):

@@ -65,12 +65,12 @@ class BackgroundKnowledge(ClassAttack[Facts]):
 
     helped_by: ClassVar[tuple[str, ...]] = ("target", "excluded", "others")
 
-    def knowledge_from(self, entries: Mapping[str, Any]) -> Facts | None:
+    def knowledge_from(self, entries: Mapping[str, object]) -> Facts | None:
         """Quasi-identifiers of one person, values the person cannot have, and how many others of the class have which."""
         only(entries, *self.helped_by)
         target = target_in(entries)
         require(bool(target) or not entries, "knowledge: target must say who is attacked, by a quasi-identifier at least")
-        excluded = entries.get("excluded", [])
+        excluded: Any = entries.get("excluded", [])
         require(isinstance(excluded, list), "knowledge: excluded must be a list of values that the target cannot have")
         others = mapped(entries, "others", "values to numbers of people")
         counted = all(isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 1 << 53 for n in others.values())

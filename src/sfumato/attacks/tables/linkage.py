@@ -75,7 +75,7 @@ class Linkage(TableAttack["Register | pa.Table"]):
             and any(name in released_table(view).table.column_names for name in view.schema.quasi)
         )
 
-    def knowledge_from(self, entries: Mapping[str, Any]) -> Register:
+    def knowledge_from(self, entries: Mapping[str, object]) -> Register:
         """The register."""
         return Register(entries["register"])
 

@@ -92,7 +92,7 @@ class Minimality(TableAttack[KnownAlgorithm | Register | pa.Table]):
             return False
         return apart and self.attribute in (None, protected) and protected in classes.table.column_names
 
-    def knowledge_from(self, entries: Mapping[str, Any]) -> KnownAlgorithm | Register:
+    def knowledge_from(self, entries: Mapping[str, object]) -> KnownAlgorithm | Register:
         """The register and, where somebody says so, what the algorithm required."""
         return build(KnownAlgorithm, entries) if len(entries) > 1 else Register(entries["register"])
 

@@ -67,11 +67,11 @@ class PartialKnowledge(TableAttack[KnownSet]):
         """The column with sets is shown, and no other could be meant."""
         return is_table(view) and (self.column in _set_columns(view) if self.column else len(_set_columns(view)) == 1)
 
-    def knowledge_from(self, entries: Mapping[str, Any]) -> KnownSet | None:
+    def knowledge_from(self, entries: Mapping[str, object]) -> KnownSet | None:
         """Some items of one person's set, and quasi-identifiers where they are known."""
         only(entries, *self.helped_by)
         target = target_in(entries)
-        items = entries.get("items", [])
+        items: Any = entries.get("items", [])
         listed = isinstance(items, list) and None not in items
         require(listed, "knowledge: items must be a list of items as they are published")
         names = frozenset(str(text(item, "items")) for item in items)

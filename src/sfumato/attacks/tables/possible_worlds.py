@@ -92,7 +92,12 @@ class PossibleWorlds:
         return Fraction(sum(margins), sum(self.sizes))
 
 
-def worlds_of_class(sizes: Sequence[int], counts: Mapping[Any, int], requirement: Requirement, limit: int) -> PossibleWorlds:
+def worlds_of_class(
+    sizes: Sequence[int],
+    counts: Mapping[Any, int],  # of texts, None, and what stands for all others
+    requirement: Requirement,
+    limit: int,
+) -> PossibleWorlds:
     """Go through the tables of counts behind a class of groups of these sizes with these values, unless there are more than
     the limit of them, or so many that it would take long."""
     sizes, values, margins = tuple(sizes), tuple(counts), tuple(counts.values())

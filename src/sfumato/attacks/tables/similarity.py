@@ -62,7 +62,7 @@ class Similarity(ClassAttack[Mapping[str | None, str]]):
             name in released.hierarchies or as_numbers(texts(released.table.column(name).unique())) is not None for name in names
         )
 
-    def knowledge_from(self, entries: Mapping[str, Any]) -> Mapping[str | None, str] | None:
+    def knowledge_from(self, entries: Mapping[str, object]) -> Mapping[str | None, str] | None:
         """Which values are alike."""
         only(entries, *self.helped_by)
         groups = mapped(entries, "groups", "values to the name of their group")

@@ -51,7 +51,7 @@ class Skewness(ClassAttack[Mapping[str | None, float]]):
 
     helped_by: ClassVar[tuple[str, ...]] = ("prior",)
 
-    def knowledge_from(self, entries: Mapping[str, Any]) -> Mapping[str | None, float] | None:
+    def knowledge_from(self, entries: Mapping[str, object]) -> Mapping[str | None, float] | None:
         """How frequent values are, known from elsewhere."""
         only(entries, *self.helped_by)
         prior = mapped(entries, "prior", "values to their shares")

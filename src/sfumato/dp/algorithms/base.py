@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from typing import Any
 
 from sfumato.core.declared import Declared
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness
 from sfumato.core.texts import with_article
@@ -60,11 +60,11 @@ class Algorithm(Declared, ABC):
         sentences = [None if unit is None else self.contribution(unit), self.left_out()]
         return ". ".join(each for each in sentences if each is not None) or None
 
-    def tells(self) -> Mapping[str, Any]:  # plain data
+    def tells(self) -> Plain:
         """What the public page says besides the parameters, as far as it follows from them."""
         return {}
 
-    def parameters(self) -> dict[str, Any]:  # plain data
+    def parameters(self) -> PlainDict:
         """The stored parameters as plain data."""
         from sfumato.core.params import parameters
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.guarantees.loss import LossGuarantee, Neighbours
 from sfumato.core.outcome import Outcome
+from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.core.ranges import ByName, Each, Either, Text, Whole
@@ -159,7 +160,7 @@ class PrivateHistogram(RowBounded):
             "its bounds counts in the outermost bin"
         )
 
-    def tells(self) -> Mapping[str, Any]:  # plain data
+    def tells(self) -> Plain:
         """The standard deviation of the noise on a count."""
         return {"deviation": self.error().deviation}
 

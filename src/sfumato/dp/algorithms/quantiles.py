@@ -9,9 +9,9 @@ PVLDB 2010.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core import ranges
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
+from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.core.ranges import ColumnName, Each, Whole
@@ -105,7 +106,7 @@ class PrivateQuantiles(RowBounded):
     def left_out(self) -> str:
         return "Rows without a number are left out; a number beyond its bounds counts as the nearest bound"
 
-    def tells(self) -> Mapping[str, Any]:  # plain data
+    def tells(self) -> Plain:
         """The standard deviation of a rank."""
         return {"rank_deviation": self.error().deviation}
 

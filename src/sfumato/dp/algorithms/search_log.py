@@ -7,16 +7,17 @@ Korolova, Kenthapadi, Mishra, Ntoulas, "Releasing search queries and clicks priv
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import ApproxDP, LossGuarantee
 from sfumato.core.outcome import Outcome
+from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.core.ranges import ColumnName, Each, Whole
@@ -136,7 +137,7 @@ class SearchLog(Algorithm):
             **{"threshold": least, **self.tells()},
         )
 
-    def tells(self) -> Mapping[str, Any]:  # plain data
+    def tells(self) -> Plain:
         """The least count that is shown, where there is one, and the standard deviation of a count."""
         least = self.threshold
         return {**({} if least is None else {"threshold": least}), "deviation": self.error().deviation}

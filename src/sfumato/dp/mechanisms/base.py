@@ -6,11 +6,12 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any, Generic, Literal, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from sfumato.core.declared import Declared
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.params import require_confidence
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.randomness import Randomness
 
 V = TypeVar("V", contravariant=True)
@@ -67,7 +68,7 @@ class Mechanism(Declared, ABC, Generic[V, A]):
     def answer(self, value: V, randomness: Randomness | None = None) -> A:
         """One private answer. Without `randomness` the operating system's is used."""
 
-    def parameters(self) -> dict[str, Any]:  # plain data
+    def parameters(self) -> PlainDict:
         """The stored parameters as plain data."""
         from sfumato.core.params import parameters
 

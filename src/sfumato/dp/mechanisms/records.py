@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import ParameterError
 from sfumato.dp.mechanisms.grid import real_of
 
+#: Numbers as somebody has them, in a list of mixed kinds too; what is no number is refused.
 Records: TypeAlias = Sequence[float] | Sequence[int] | Sequence[Any] | NDArray[Any]
 
 #: A record is one of 2^30 + 1 places between its bounds; eight thousand million of them sum up within 64 bits.

@@ -18,6 +18,7 @@ import numpy as np
 from sfumato.core.errors import ParameterError
 from sfumato.core.exact import Number, exact, rounded_to
 from sfumato.core.params import require
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.progress import Progress, silent
 from sfumato.dp.refute.confidence import epsilon_bound, lower_bound, upper_bound
 from sfumato.dp.refute.events import MOST_CANDIDATES, Candidate, search
@@ -90,7 +91,7 @@ class Refutation:
             )
         return "\n".join([sentence, *(f"note: {note}" for note in self.notes)])
 
-    def to_mapping(self) -> dict[str, Any]:  # plain data
+    def to_mapping(self) -> PlainDict:
         """Plain data."""
         witness = self.witness
         return {

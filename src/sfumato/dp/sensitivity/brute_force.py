@@ -22,6 +22,7 @@ from sfumato.core.guarantees.loss import Neighbours
 from sfumato.core.params import require
 from sfumato.dp.sensitivity.base import Sensitivity
 
+#: Whatever stands for one record where a query is tried out.
 Record: TypeAlias = Any
 Answer: TypeAlias = "int | float | Fraction | Sequence[int | float | Fraction] | np.ndarray[Any, Any]"
 Places: TypeAlias = tuple[int, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from sfumato.core.errors import LedgerError
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters, require_confidence
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.randomness import Randomness
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Floats, Statistic
@@ -93,7 +94,7 @@ class AnswerTable:
     def __reduce__(self) -> tuple[type[AnswerTable], tuple[object, ...]]:
         return AnswerTable, (self.names, self.kinds, self.rows, self.cell_errors)
 
-    def to_mapping(self) -> dict[str, Any]:  # plain data
+    def to_mapping(self) -> PlainDict:
         """Plain data for the ledger."""
         return {
             "format": FORMAT,
@@ -107,7 +108,7 @@ class AnswerTable:
         }
 
     @classmethod
-    def from_mapping(cls, mapping: Mapping[str, Any]) -> AnswerTable:  # plain data
+    def from_mapping(cls, mapping: Plain) -> AnswerTable:
         """Read a stored answer back."""
         if mapping.get("format") != FORMAT:
             raise LedgerError("the stored answer was written by another version; ask a slightly different question")

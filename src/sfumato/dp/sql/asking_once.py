@@ -22,6 +22,7 @@ from sfumato.core.errors import LedgerError
 from sfumato.core.guarantees import loss as losses
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.params import build, parameters
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.randomness import Randomness
 from sfumato.dp.algorithms.count_tree import CountTree, consistent_tree, level_sizes, node_deviation
 from sfumato.dp.book import Book, drawn
@@ -104,9 +105,7 @@ class Asker:
         return earlier
 
 
-def to_mapping(
-    identity: Identity, question: Question, priced: Price, measured: Measured, shown: str
-) -> dict[str, Any]:  # plain data
+def to_mapping(identity: Identity, question: Question, priced: Price, measured: Measured, shown: str) -> PlainDict:
     """Plain data for the ledger; `shown` is the digest of the table that is made of it first."""
     arranged = [identity.arranged(group) for group in measured.groups]
     places = {group: place for place, group in enumerate(arranged)}
@@ -130,7 +129,7 @@ def to_mapping(
 
 
 def restored(
-    mapping: Mapping[str, Any],  # plain data
+    mapping: Plain,
     identity: Identity,
     question: Question,
     priced: Price,

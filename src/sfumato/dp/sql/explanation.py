@@ -7,13 +7,13 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from sfumato.core.errors import InputError
 from sfumato.core.exact import rounded_to
 from sfumato.core.exact import shown as shown_number
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
 from sfumato.core.params import parameters, require_confidence
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import with_article
 from sfumato.dp.sql.expected_error import SIZES, ColumnNote, column_notes
 from sfumato.dp.sql.measurement import QueryMeasurement
@@ -52,7 +52,7 @@ class Explanation:
     columns: tuple[ColumnNote, ...]
     notes: tuple[str, ...] = ()
 
-    def to_mapping(self) -> dict[str, Any]:  # plain data
+    def to_mapping(self) -> PlainDict:
         """Plain data, ready for JSON."""
         loss = {"name": self.loss.name, **parameters(self.loss)}
         return {

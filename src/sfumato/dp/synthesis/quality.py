@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.plain_data import PlainDict
 from sfumato.data.microdata import Microdata
 from sfumato.dp.synthesis.coded_columns import Codes
 from sfumato.dp.synthesis.declared_domain import Domain, declared_domain
@@ -32,7 +33,7 @@ def quality(
     missing: Sequence[str] = (),
     degree: int = 3,
     marginal_cells: int = 10_000,
-) -> dict[str, Any]:  # plain data
+) -> PlainDict:
     """The report on a synthetic table, as plain data; `bins` and `missing` as they were for the synthesis.
 
     It describes the original exactly and is for its owner alone.
@@ -51,7 +52,7 @@ def quality(
 
 def quality_of_codes(
     original: Codes, synthetic: Codes, domain: Domain, *, degree: int = 3, marginal_cells: int = 10_000
-) -> dict[str, Any]:  # plain data
+) -> PlainDict:
     """`quality` of tables that are coded already; records with a value outside the domain are not compared."""
     counted = np.asfortranarray(original[np.all(original >= 0, axis=1)])
     drawn = np.asfortranarray(synthetic[np.all(synthetic >= 0, axis=1)])

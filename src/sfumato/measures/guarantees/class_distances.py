@@ -21,9 +21,9 @@ from sfumato.data.values import as_numbers
 from sfumato.measures.guarantees.classes import Integers, ValueCounts
 from sfumato.measures.guarantees.compared import Compared
 from sfumato.measures.guarantees.distances import levels_below_root
-from sfumato.measures.guarantees.thresholds import whole
+from sfumato.measures.guarantees.thresholds import Numbers, whole
 
-Fractions = tuple[NDArray[Any], NDArray[Any]]
+Fractions = tuple[Numbers, Numbers]
 
 
 def equal(compared: Compared) -> Fractions:
@@ -125,7 +125,7 @@ def attribute_tree(
     return hierarchy_builders.build(attribute, column, values, leaf_counts, folder)
 
 
-def _differences(histogram: ValueCounts, expected: Integers, total: int, mask: NDArray[np.bool_], bound: int) -> NDArray[Any]:
+def _differences(histogram: ValueCounts, expected: Integers, total: int, mask: NDArray[np.bool_], bound: int) -> Numbers:
     """Σ |count · total - expected · size| over the masked values, per class: values that do not occur
     add expected · size.
     """

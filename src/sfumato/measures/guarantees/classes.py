@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, all_at_once
 from sfumato.data.values import texts
+from sfumato.measures.guarantees.thresholds import Numbers
 
 Integers = NDArray[np.int64]
 
@@ -36,7 +36,7 @@ class CodedColumn:
     codes: Integers = field(repr=False)
 
     @classmethod
-    def of(cls, column: Any) -> CodedColumn:
+    def of(cls, column: pa.Array | pa.ChunkedArray) -> CodedColumn:
         """Encode an Arrow column of any type; values with the same text share a code, and those of a dictionary that no record
         has are left out."""
         chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
@@ -86,13 +86,13 @@ class ValueCounts:
         np.add.at(totals, self.value, self.count)
         return totals
 
-    def per_class(self, numbers: NDArray[Any]) -> NDArray[Any]:
+    def per_class(self, numbers: Numbers) -> Numbers:
         """Sum of a number per pair, by class."""
         if not self.sizes.size:
             return numbers[:0]
         return np.add.reduceat(numbers, self.starts)
 
-    def largest(self, numbers: NDArray[Any]) -> NDArray[Any]:
+    def largest(self, numbers: Numbers) -> Numbers:
         """Maximum of a number per pair, by class."""
         if not self.sizes.size:
             return numbers[:0]

@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +22,7 @@ from sfumato.data.schema import Column, Schema
 from sfumato.data.values import sorted_set, sorted_sets
 from sfumato.measures.guarantees.classes import Classes, CodedColumn, Integers, ValueCounts, require_columns
 from sfumato.measures.guarantees.reference import ReferenceDistribution
+from sfumato.measures.guarantees.thresholds import Numbers
 
 Failing = NDArray[np.bool_]
 
@@ -165,12 +165,12 @@ def conclude(
     )
 
 
-def largest(values: NDArray[Any]) -> float:
+def largest(values: Numbers) -> float:
     """The largest of the classes' numbers, 0 when no class counts."""
     return float(values.max()) if values.size else 0.0
 
 
-def smallest(values: NDArray[Any]) -> float:
+def smallest(values: Numbers) -> float:
     """The smallest of the classes' numbers, infinite when no class counts."""
     return float(values.min()) if values.size else math.inf
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from sfumato.core.errors import HierarchyError, Unsupported
 from sfumato.core.guarantees.base import Reference
 from sfumato.core.guarantees.t_closeness import Distance
+from sfumato.core.plain_data import PlainDict
 from sfumato.data.schema import Schema
 from sfumato.measures.guarantees.compared import Compared
 from sfumato.measures.guarantees.examined import ExaminedTable, largest, smallest
@@ -74,7 +75,7 @@ class TableMeasures:
     presence: tuple[float, float] | None = None  # and the smallest and largest chance of being in the table
     attributes: Mapping[str, AttributeMeasures] = field(default_factory=lambda: MappingProxyType({}))
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> PlainDict:
         """Plain data; infinite numbers as the word, so that it is JSON."""
         return _plain(self)  # type: ignore[no-any-return]
 

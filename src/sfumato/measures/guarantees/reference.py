@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sfumato.core.errors import InputError, MissingColumn
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.measures.guarantees.classes import CodedColumn, require_columns
 
 
@@ -44,7 +44,7 @@ class ReferenceDistribution:
             )
         return self.counts[name]
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> PlainDict:
         """Plain data, ready for JSON: values as pairs, because a missing value cannot be a key there."""
         return {
             "records": self.records,
@@ -52,7 +52,7 @@ class ReferenceDistribution:
         }
 
     @classmethod
-    def from_mapping(cls, entries: Mapping[str, Any]) -> ReferenceDistribution:
+    def from_mapping(cls, entries: Plain) -> ReferenceDistribution:
         """Read back what `to_mapping` wrote."""
         try:
             counts = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from sfumato.core.guarantees.base import TOLERANCE
 
 Floats = NDArray[np.float64]
 Verdicts = NDArray[np.bool_]
+#: A number for each class: 64-bit integers, floats, or Python's own integers where 64 bits could overflow. Which of them depends
+#: on how many records there are, and no type of NumPy says that all of them can be added and compared.
+Numbers: TypeAlias = NDArray[Any]
 
 #: Products of counts below this stay in 64-bit integers; larger ones are carried as Python integers.
 EXACT_LIMIT = 1 << 62
@@ -31,12 +34,12 @@ def written(threshold: float) -> Fraction:
     return Fraction(repr(float(threshold)))
 
 
-def whole(numbers: NDArray[Any], bound: int) -> NDArray[Any]:
+def whole(numbers: Numbers, bound: int) -> Numbers:
     """Integers wide enough for results up to `bound`: 64 bits, or Python's own where that could overflow."""
     return numbers.astype(np.int64) if bound < EXACT_LIMIT else numbers.astype(object)
 
 
-def ratios(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
+def ratios(numerator: Numbers, denominator: Numbers) -> Floats:
     """The fractions as floating-point numbers; x/0 is infinite."""
     if numerator.dtype == object or denominator.dtype == object:
         pairs = zip(numerator.tolist(), denominator.tolist(), strict=True)
@@ -46,17 +49,17 @@ def ratios(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
     return np.where(denominator == 0, math.inf, quotient)
 
 
-def at_most(numerator: NDArray[Any], denominator: NDArray[Any], threshold: float) -> Verdicts:
+def at_most(numerator: Numbers, denominator: Numbers, threshold: float) -> Verdicts:
     """numerator/denominator ≤ threshold with the slack, element by element; x/0 is above every threshold."""
     return _decide(numerator, denominator, threshold, strict=False)
 
 
-def below(numerator: NDArray[Any], denominator: NDArray[Any], threshold: float) -> Verdicts:
+def below(numerator: Numbers, denominator: Numbers, threshold: float) -> Verdicts:
     """numerator/denominator < threshold, strictly and without slack; x/0 is above every threshold."""
     return _decide(numerator, denominator, threshold, strict=True)
 
 
-def _decide(numerator: NDArray[Any], denominator: NDArray[Any], threshold: float, *, strict: bool) -> Verdicts:
+def _decide(numerator: Numbers, denominator: Numbers, threshold: float, *, strict: bool) -> Verdicts:
     approximate = ratios(numerator, denominator)
     if math.isinf(threshold):
         return np.isfinite(approximate) if strict else np.ones(approximate.shape, dtype=np.bool_)

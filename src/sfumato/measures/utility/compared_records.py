@@ -5,16 +5,14 @@ What all these measures refuse is refused here: a table without records, a colum
 
 from __future__ import annotations
 
-from typing import Any
-
 from sfumato.core.errors import InputError, Unsupported, all_at_once
-from sfumato.data.masked import Masked, as_masked, compared_columns, sides
+from sfumato.data.masked import Compared, Masked, as_masked, compared_columns, sides
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 
 
 def compared(
-    original: Any, released: Any, columns: tuple[str, ...] | None, *, also: tuple[str, ...] = ()
+    original: object, released: Compared, columns: tuple[str, ...] | None, *, also: tuple[str, ...] = ()
 ) -> tuple[Records, Records, Masked]:
     """Both sides over the same columns (those asked for, otherwise the quasi-identifiers and whatever was masked) and `also`
     last, with the same labels; rows correspond as `rows` of the masked table says."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -69,7 +69,7 @@ class RecommenderLoss(Measure[Microdata, Compared]):
         train, test = self.split(ratings)
         return self.compare(train, self._without(_table(released), test), test)
 
-    def split(self, ratings: Any) -> tuple[pa.Table, pa.Table]:
+    def split(self, ratings: object) -> tuple[pa.Table, pa.Table]:
         """Ratings to train on and held-out ones; drawn pair by pair of user and item, so that no copy stays behind."""
         table = _table(ratings)
         users, items = self._codes([table])
@@ -82,7 +82,7 @@ class RecommenderLoss(Measure[Microdata, Compared]):
         held[Draws(default(self.seed)).sample(pairs, count)] = True
         return table.filter(pa.array(~held[pair])), table.filter(pa.array(held[pair]))
 
-    def compare(self, train: Any, masked_train: Any, test: Any) -> Score:
+    def compare(self, train: object, masked_train: object, test: object) -> Score:
         """Both recommenders on the same test ratings."""
         tables = [_table(train), _table(masked_train), _table(test)]
         if not all(table.num_rows for table in tables):
@@ -199,7 +199,7 @@ def _coded(columns: list[pa.ChunkedArray]) -> Int:
     return np.asarray(pa.chunked_array(chunks).combine_chunks().dictionary_encode().indices, dtype=np.int64)
 
 
-def _table(ratings: Any) -> pa.Table:
+def _table(ratings: object) -> pa.Table:
     if isinstance(ratings, Microdata):
         return ratings.table()
     if isinstance(ratings, Masked):

@@ -91,7 +91,7 @@ def quasi_of(released: ReleasedTable) -> tuple[str, ...]:
     return names
 
 
-def require_release(released: Any) -> None:
+def require_release(released: object) -> None:
     """Measures of generalisation and suppression need what only a release knows; a masked table is none."""
     if not isinstance(released, ReleasedTable):
         raise InputError(

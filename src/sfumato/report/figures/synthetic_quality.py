@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.plain_data import Plain
 from sfumato.report.escape import shorten, visible
 from sfumato.report.figures.drawing import ACCENT, INK, PALE, SECOND, Board, board, finished, tidy_axes
 
@@ -20,7 +21,7 @@ MOST_VALUES = 10
 _NUMBERS = {"1": "one column", "2": "two columns", "3": "three columns", "4": "four columns", "5": "five columns"}
 
 
-def synthetic_quality(report: Mapping[str, Any]) -> str:
+def synthetic_quality(report: Plain) -> str:
     """The figure as SVG."""
     columns = list(report["columns"].items())[:MOST_COLUMNS]
     shown = [(name, *_kept(entry)) for name, entry in columns]

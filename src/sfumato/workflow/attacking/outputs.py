@@ -16,6 +16,7 @@ from typing import Any
 from sfumato.attacks.adversary import Player, mapping
 from sfumato.core import registry
 from sfumato.core.errors import InputError, SfumatoError, SourceError
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.plain_files import read_plain
 from sfumato.core.view import AnyAttack
 from sfumato.workflow.attacking.releases import LACKING, stated
@@ -26,7 +27,7 @@ MOST_BYTES = 1 << 28
 _PARTS = {"attack", "published", "knowledge"}
 
 
-def attack_outputs(path: str | Path) -> dict[str, Any]:
+def attack_outputs(path: str | Path) -> PlainDict:
     """Run the attack that a JSON file describes; the result is rates and counts, never a value."""
     content = _content(Path(path))
     entry = content["attack"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import InputError, VerificationFailed
 from sfumato.core.view import View
@@ -17,6 +17,10 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, Schema
 from sfumato.workflow.earlier.read_alike import read_described, written_columns
 from sfumato.workflow.verifying.verify import certificate_of
+
+if TYPE_CHECKING:
+    from sfumato.engines.sources import TableLike
+    from sfumato.workflow.attacking.releases import Attackable
 
 _NOT_APPLIED = (
     "codes for missing values were not applied to the register, because a release does not say which there are; if it has some, "
@@ -28,7 +32,7 @@ class CodesNotApplied(UserWarning):
     """A register was read without codes for missing values, because a release does not name them."""
 
 
-def read_register(register: Any, releases: Sequence[Any], *, aligned: bool) -> Microdata:  # whatever `read` takes
+def read_register(register: TableLike, releases: Sequence[Attackable], *, aligned: bool) -> Microdata:
     """The register with the types and missing codes of the releases, or of the first one's owner where it is the very table that
     was masked. What was read under a schema of its own stays as it is."""
     if isinstance(register, Microdata):

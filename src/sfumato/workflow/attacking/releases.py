@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from sfumato.core import registry
 from sfumato.core.declared import declarations
 from sfumato.core.errors import InputError, MissingColumn, Unsupported, VerificationFailed, as_name
 from sfumato.core.params import require
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import AnyAttack, Attack, AttackResult, View
 from sfumato.data.hierarchy import Hierarchy
@@ -32,6 +33,9 @@ from sfumato.workflow.attacking.registers import read_register
 from sfumato.workflow.contents.base import Content
 from sfumato.workflow.publishing.scoring import Attacked, plain_result
 from sfumato.workflow.verifying.verify import OpenRelease, open_release
+
+if TYPE_CHECKING:
+    from sfumato.engines.sources import TableLike
 
 #: What the attacker may hand over by an option, and what is said where an attack needs it and it is not there.
 LACKING: Mapping[str, str] = {
@@ -50,7 +54,7 @@ class Viewed(Protocol):
     def content(self) -> Content:
         """What was published, with what its owner knows of it."""
 
-    def view(self, name: str = ..., *, register: Any = ...) -> TableView:
+    def view(self, name: str = ..., *, register: TableLike = ...) -> TableView:
         """What an outsider sees of it who knows the people of a register."""
 
 
@@ -61,10 +65,10 @@ Attackable: TypeAlias = str | Path | TableView | Viewed
 def attack(
     release: Attackable,
     *,
-    register: Any = None,  # what `read` returns, or whatever it takes
+    register: TableLike = None,
     earlier: Sequence[Attackable] = (),
     only: Attacked | Sequence[Attacked] = (),
-    knowledge: Mapping[str, Any] = MappingProxyType({}),
+    knowledge: Mapping[str, object] = MappingProxyType({}),
     aligned: bool = False,
     key: str | None = None,
     progress: Progress = silent,
@@ -106,7 +110,7 @@ def attack(
     return [result for _, result in results]
 
 
-def stated(result: AttackResult) -> dict[str, Any]:  # plain data
+def stated(result: AttackResult) -> PlainDict:
     """An attack's result as commands print it."""
     return {**plain_result(result), "details": dict(result.details)}
 
@@ -241,7 +245,7 @@ def view_of(release: Attackable, people: pa.Table | None) -> TableView:
         raise InputError(f"'{release}' is not a release that can be attacked: {error}") from None
 
 
-def seen(opened: OpenRelease, name: str, people: Any = None) -> TableView:  # whatever `read` takes
+def seen(opened: OpenRelease, name: str, people: TableLike = None) -> TableView:
     """What somebody sees of a release who knows these people, while its folder is open."""
     result, schema = opened.data, opened.schema
     if isinstance(result, pa.Table):

@@ -11,18 +11,24 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sfumato.core import registry
 from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.params import require
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import AnyMeasure
 from sfumato.data.masked import as_masked
 from sfumato.data.microdata import Microdata
-from sfumato.workflow.comparing.grid import expanded, label_of, usual_methods
+from sfumato.workflow.comparing.grid import MethodLike, expanded, label_of, usual_methods
 from sfumato.workflow.comparing.measuring import Job, Measures, run_all
 from sfumato.workflow.comparing.memory import Memory
+
+if TYPE_CHECKING:
+    from sfumato.data.schema import Schema
+    from sfumato.engines.sources import TableLike
+    from sfumato.workflow.publishing.scoring import Measured
 
 #: Grows when a method or a measure changes its results, so that nothing stale is remembered.
 _EDITION = 2
@@ -140,7 +146,7 @@ class Comparison:
             temporary.write_text(text, encoding="utf-8")
         return target
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> PlainDict:
         """Plain data, ready for JSON."""
         from sfumato.report.comparison_words import as_mapping
 
@@ -154,13 +160,13 @@ class Comparison:
 
 @forgetting()
 def compare(
-    data: Any,
-    methods: Iterable[Any] | None = None,
+    data: TableLike,
+    methods: Iterable[MethodLike] | None = None,
     *,
-    schema: Any = None,
-    risk: Any = "disclosure_risk",
-    loss: Any = "information_loss",
-    also: Iterable[Any] = (),
+    schema: Schema | str | Path | None = None,
+    risk: Measured = "disclosure_risk",
+    loss: Measured = "information_loss",
+    also: Iterable[Measured] = (),
     runs: int = 1,
     seed: int | str = "compare",
     most_risk: float | None = None,

@@ -10,20 +10,26 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, cast, get_args, get_origin, get_type_hints
 
 from sfumato.anonymity.recoded import Recoded
 from sfumato.core import registry
 from sfumato.core.errors import ParameterError, SfumatoError, all_at_once
 from sfumato.core.params import parameters
+from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, kind_of
 from sfumato.masking.base import Mask
 from sfumato.masking.combined import Combined
 from sfumato.workflow import named
 
+if TYPE_CHECKING:
+    from sfumato.anonymity.search.base import Search
+
 #: What can be compared: it is applied to a table and described as plain data.
 Method = Mask | Recoded
+#: A method as somebody has it: itself, or a text or mapping that names it, with several values of a parameter perhaps.
+MethodLike = Method | str | Plain
 
 #: What is compared when nobody says what: a few strengths of the usual masks, and k-anonymity.
 USUAL: tuple[Mapping[str, Any], ...] = (
@@ -39,7 +45,7 @@ USUAL_RECODINGS = "KAnonymity(k=[3, 10]) by Mondrian"
 _STAY_BESIDE = 0.8
 
 
-def expanded(methods: Iterable[Any]) -> list[Method]:
+def expanded(methods: Iterable[MethodLike]) -> list[Method]:
     """Every method at every parameter; all faults are reported at once."""
     choices: list[Method] = []
     faults = []
@@ -114,7 +120,7 @@ def usual_methods(people: Microdata) -> list[Method]:
     return [*chosen.values(), *expanded([USUAL_RECODINGS])]
 
 
-def method_of(mapping: Mapping[str, Any]) -> Method:
+def method_of(mapping: Plain) -> Method:
     """The method that a mapping describes, as `described` of every method writes it."""
     if mapping.get("name") != Recoded.__name__:
         mask = named.method(mapping)
@@ -128,7 +134,9 @@ def method_of(mapping: Mapping[str, Any]) -> Method:
         raise ParameterError(f"Recoded has no parameter '{str(unknown[0])[:60]}'; it takes guarantees and a search")
     promised, search = mapping.get("guarantees") or (), mapping.get("search")
     guarantees = named.guarantees([promised] if isinstance(promised, Mapping) else promised, "Recoded")
-    return Recoded(guarantees) if search is None else Recoded(guarantees, named.method(search))
+    if search is None:
+        return Recoded(guarantees)
+    return Recoded(guarantees, cast("Search", named.method(search)))  # which refuses a mask
 
 
 def _expand(entry: Any) -> list[Method]:

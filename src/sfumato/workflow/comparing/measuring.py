@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.core import registry
 from sfumato.core.certificate import plain
 from sfumato.core.errors import GuaranteeNotMet, InputError, SfumatoError
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.progress import Progress
 from sfumato.core.view import AnyMeasure, Score
 from sfumato.data.masked import Masked
@@ -42,7 +43,7 @@ class Measures:
     unaligned_risk: AnyMeasure
     others: tuple[AnyMeasure, ...] = ()
 
-    def described(self) -> dict[str, Any] | None:
+    def described(self) -> PlainDict | None:
         """As plain data for another process; None where a measure holds something that is no plain data."""
         try:
             description = {
@@ -57,7 +58,7 @@ class Measures:
         return description
 
     @classmethod
-    def of(cls, description: Mapping[str, Any]) -> Measures:
+    def of(cls, description: Plain) -> Measures:
         """From what `described` says."""
         others = tuple(registry.make("measure", each) for each in description["others"])
         return cls(
@@ -68,7 +69,7 @@ class Measures:
         )
 
 
-def evaluate(people: Microdata, job: Job, measures: Measures) -> dict[str, Any]:
+def evaluate(people: Microdata, job: Job, measures: Measures) -> PlainDict:
     """Mask and measure once: `risk`, `loss`, further `scores`, their `parts`; or why the method was `refused`."""
     begun = time.process_time()
     mask, left = fitted(job.mask, people)
@@ -110,7 +111,7 @@ def run_all(
     measures: Measures,
     workers: int,
     progress: Progress,
-    done: Callable[[Job, Mapping[str, Any]], None],
+    done: Callable[[Job, Plain], None],
 ) -> None:
     """Do every job, on as many processes as `workers` says; `done` hears of each as it ends."""
     description = measures.described()

@@ -10,13 +10,12 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from sfumato.core.certificate import canonical, plain
 from sfumato.core.errors import InputError
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.microdata import Microdata
 
 #: What is remembered of a method.
@@ -31,7 +30,7 @@ class Memory:
         self.folder = folder
         self._key = b"" if folder is None else _key_in(folder)
 
-    def name(self, *parts: Any) -> str:
+    def name(self, *parts: object) -> str:
         """The name of a result by everything that it depends on."""
         return hmac.new(self._key, canonical([plain(part) for part in parts]), hashlib.sha256).hexdigest()
 
@@ -50,7 +49,7 @@ class Memory:
         running.update(sink.getvalue())
         return running.hexdigest()
 
-    def get(self, name: str) -> dict[str, Any] | None:
+    def get(self, name: str) -> PlainDict | None:
         """What is remembered; a damaged file counts as nothing."""
         if self.folder is None:
             return None
@@ -60,7 +59,7 @@ class Memory:
             return None
         return stored if isinstance(stored, dict) and set(stored) == _FIELDS else None
 
-    def keep(self, name: str, result: Mapping[str, Any]) -> None:
+    def keep(self, name: str, result: Plain) -> None:
         """Remember a result; a folder that cannot be written to is no reason to stop."""
         if self.folder is None:
             return

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
 from sfumato.workflow.comparing.grid import method_of
 from sfumato.workflow.comparing.measuring import Job, Measures, evaluate
-from sfumato.workflow.jobs import Plain, serve
+from sfumato.workflow.jobs import serve
 
 
 def _prepared(people: Microdata, about: Plain) -> Callable[[Plain], Plain]:

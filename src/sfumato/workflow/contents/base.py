@@ -20,6 +20,7 @@ from sfumato.core import registry
 from sfumato.core.certificate import Certificate, Claim, canonical
 from sfumato.core.errors import RecipeError, VerificationFailed
 from sfumato.core.guarantees.base import Guarantee
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.view import Score, View
 from sfumato.data.schema import Schema
 
@@ -81,7 +82,7 @@ class Content(ABC):
 
     @classmethod
     def drafted(
-        cls, outcome: Outcome[Any], *, dataset: str | None, ledger: Ledger | None, ledger_entry: str | None
+        cls, outcome: Outcome[object], *, dataset: str | None, ledger: Ledger | None, ledger_entry: str | None
     ) -> Draft[Self] | None:
         """The draft of what a room returned; None where that is of another kind."""
         return None
@@ -102,7 +103,7 @@ class Content(ABC):
         return self.schema
 
     @property
-    def references_for_claims(self) -> dict[str, Any]:
+    def references_for_claims(self) -> dict[str, Any]:  # arguments of `verify`
         """The second files that claims compare with, by their names in `verify`."""
         return {}
 
@@ -115,20 +116,20 @@ class Content(ABC):
         """Measure what is promised, by code that shares nothing with the method; raises `VerificationFailed`."""
 
     @abstractmethod
-    def save(self, folder: Path, format: Format, release: Release[Any]) -> Saved:
+    def save(self, folder: Path, format: Format, release: Release[Content]) -> Saved:
         """Write the files into the public folder, read them back and measure them."""
 
-    def view(self, facts: Mapping[str, Any], name: str = "release") -> View[Any, Schema]:
+    def view(self, facts: Plain, name: str = "release") -> View[object, Schema]:
         """What an attacker looks at; `facts` are those of the certificate."""
         return View(self.data, self.schema, facts, name)
 
-    def checked(self, checks: Checks, facts: Mapping[str, Any], progress: Progress) -> Checked:
+    def checked(self, checks: Checks, facts: Plain, progress: Progress) -> Checked:
         """Measure and attack what is about to be published."""
         from sfumato.workflow.publishing.scoring import run_checks
 
         return run_checks(checks, None, lambda measure: self.data, self.view(facts), progress)
 
-    def entry(self, facts: Mapping[str, Any], files: Files) -> dict[str, Any]:
+    def entry(self, facts: Plain, files: Files) -> PlainDict:
         """What the ledger keeps: no part of the content itself, only its digest and what is claimed."""
         return {
             "content": type(self).__name__,
@@ -136,7 +137,7 @@ class Content(ABC):
             **{name: facts[name] for name in ("claims", "method", "schema", "fingerprint")},
         }
 
-    def enter(self, ledger: Ledger, facts: Mapping[str, Any], files: Files) -> tuple[Entry, Together]:
+    def enter(self, ledger: Ledger, facts: Plain, files: Files) -> tuple[Entry, Together]:
         """Enter it in a ledger; the entry, and what it tells together with earlier releases of the same data set. Nobody has
         compared what has no comparison."""
         from sfumato.workflow.earlier.comparing import not_compared
@@ -144,23 +145,23 @@ class Content(ABC):
         entry = entered(ledger, self.schema.dataset, self.entry(facts, files))
         return entry, Together(not_compared(ledger, entry))
 
-    def page_details(self, release: Release[Any]) -> Mapping[str, Any]:
+    def page_details(self, release: Release[Content]) -> Plain:
         """How the work went, as far as everybody may know it and the public page shows it."""
         return {}
 
-    def page_scores(self, release: Release[Any]) -> tuple[Score, ...]:
+    def page_scores(self, release: Release[Content]) -> tuple[Score, ...]:
         """The scores on the public page: those that whoever has the published content computes again."""
         return ()
 
-    def owner_details(self, release: Release[Any]) -> Mapping[str, Any]:
+    def owner_details(self, release: Release[Content]) -> Mapping[str, object]:
         """How the work went, and what was computed from the original: the owner's."""
         return release.details
 
-    def owner_files(self, release: Release[Any]) -> dict[str, bytes]:
+    def owner_files(self, release: Release[Content]) -> dict[str, bytes]:
         """What the owner keeps beside the card, by name of file."""
         return {}
 
-    def owner_figures(self, release: Release[Any]) -> dict[str, str]:
+    def owner_figures(self, release: Release[Content]) -> dict[str, str]:
         """Figures of the owner's card that were computed from the original."""
         return {}
 
@@ -188,41 +189,41 @@ class Content(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, certificate: Certificate, schema: Schema, folder: Path) -> tuple[Any, list[Finding]]:
+    def read(cls, certificate: Certificate, schema: Schema, folder: Path) -> tuple[object, list[Finding]]:
         """The data of the folder, whose files are those that were certified, and what was found in reading them."""
 
     @classmethod
-    def opened(cls, certificate: Certificate, schema: Schema, folder: Path) -> Any:
+    def opened(cls, certificate: Certificate, schema: Schema, folder: Path) -> object:
         """The data alone, for somebody who looks at them and judges nothing."""
         return cls.read(certificate, schema, folder)[0]
 
     @classmethod
     @abstractmethod
     def check_claim(
-        cls, claim: Claim, certificate: Certificate, schema: Schema, data: Any, references: References
+        cls, claim: Claim, certificate: Certificate, schema: Schema, data: object, references: References
     ) -> list[Finding]:
         """State and measure a claim again whose evidence is in the files, or in a second one."""
 
     @classmethod
-    def entry_facts(cls, certificate: Certificate) -> dict[str, list[Any]]:
+    def entry_facts(cls, certificate: Certificate) -> Mapping[str, Sequence[object]]:
         """What the entry in a ledger must hold, by its name there: any of the values."""
         facts = certificate.to_mapping()
         return {name: [facts[name]] for name in ("claims", "method", "schema", "fingerprint")}
 
     @classmethod
     def check_making(
-        cls, certificate: Certificate, data: Any, folder: Path, ledger: Ledger | str | Path | None
+        cls, certificate: Certificate, data: object, folder: Path, ledger: Ledger | str | Path | None
     ) -> Finding | None:
         """How it is said to have been made, as far as anybody can tell."""
         return None
 
     @classmethod
-    def page(cls, certificate: Certificate, data: Any) -> Page:
+    def page(cls, certificate: Certificate, data: object) -> Page:
         """What the card shows, from the certificate and the published data alone."""
         return Page(dict(certificate.card.get("details", {})))
 
 
-def entered(ledger: Ledger, dataset: str, payload: Mapping[str, Any]) -> Entry:
+def entered(ledger: Ledger, dataset: str, payload: Plain) -> Entry:
     """The entry of a release. The same release entered twice (a repeated run) is one: its token is the digest of what is
     entered."""
     token = f"release-{hashlib.sha256(canonical({'dataset': dataset, 'entry': payload})).hexdigest()}"

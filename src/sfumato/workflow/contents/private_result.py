@@ -13,12 +13,13 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeGuard
 
 from sfumato.core.certificate import Certificate, Claim, plain
 from sfumato.core.errors import ParameterError, VerificationFailed
 from sfumato.core.guarantees.base import Guarantee
 from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.schema import Column, Schema
 from sfumato.workflow.contents.base import DEMONSTRATION, Content, Draft, Files, Format, Page, Promise, Saved, Together, entered
 from sfumato.workflow.publishing.written_files import (
@@ -76,7 +77,7 @@ class PrivateResult(Content):
 
     @classmethod
     def drafted(
-        cls, outcome: Outcome[Any], *, dataset: str | None, ledger: Ledger | None, ledger_entry: str | None
+        cls, outcome: Outcome[object], *, dataset: str | None, ledger: Ledger | None, ledger_entry: str | None
     ) -> Draft[Self] | None:
         """The draft of what an algorithm returned that claims a privacy loss; data set and entry are its own unless given."""
         if not outcome.claimed or not all(isinstance(each, LossGuarantee) for each in outcome.claimed):
@@ -139,7 +140,7 @@ class PrivateResult(Content):
             )
         return ()
 
-    def entry(self, facts: Mapping[str, Any], files: Files) -> dict[str, Any]:
+    def entry(self, facts: Plain, files: Files) -> PlainDict:
         """No number of the result itself, only its digest."""
         from sfumato.dp.sql.identity import result_digest, table_digest
 
@@ -157,11 +158,11 @@ class PrivateResult(Content):
         }
         return payload | ({"errors": table_digest(self.beside["errors"])} if "errors" in self.beside else {})
 
-    def enter(self, ledger: Ledger, facts: Mapping[str, Any], files: Files) -> tuple[Entry, Together]:
+    def enter(self, ledger: Ledger, facts: Plain, files: Files) -> tuple[Entry, Together]:
         """The entry alone: what was charged adds up in the accounts of the ledger."""
         return entered(ledger, self.dataset, self.entry(facts, files)), Together()
 
-    def save(self, folder: Path, format: Format, release: Release[Any]) -> Saved:
+    def save(self, folder: Path, format: Format, release: Release[Content]) -> Saved:
         """The result and the tables that come with it, read back."""
         from sfumato.dp.sql.identity import table_digest
 
@@ -196,13 +197,13 @@ class PrivateResult(Content):
         refuse_other_bytes(place, back, ordered=False)
         return files, [] if format == "parquet" else spreadsheet_notices(rows)
 
-    def page_details(self, release: Release[Any]) -> Mapping[str, Any]:
+    def page_details(self, release: Release[Content]) -> Plain:
         """What follows from the parameters of the method."""
         from sfumato.workflow.verifying.stated_details import details_of
 
         return details_of(release.published.method, plain_data(release.details))
 
-    def owner_details(self, release: Release[Any]) -> Mapping[str, Any]:
+    def owner_details(self, release: Release[Content]) -> Mapping[str, object]:
         """What was computed without noise."""
         details: Mapping[str, Any] = plain_data(release.owner.computed)
         return details
@@ -221,7 +222,7 @@ class PrivateResult(Content):
 
         refuse_other_details(certificate)
 
-    def owner_files(self, release: Release[Any]) -> dict[str, bytes]:
+    def owner_files(self, release: Release[Content]) -> dict[str, bytes]:
         """What was computed without noise, and how the work went."""
 
         computed = release.owner.computed
@@ -243,7 +244,7 @@ class PrivateResult(Content):
         return {*DATA_FILES, RESULT, *BESIDE_AN_ANSWER}, set()
 
     @classmethod
-    def read(cls, certificate: Certificate, schema: Schema, folder: Path) -> tuple[Any, list[Finding]]:
+    def read(cls, certificate: Certificate, schema: Schema, folder: Path) -> tuple[object, list[Finding]]:
         """The rows as a table, or plain data; what was read, written again, must give the same bytes."""
         from sfumato.workflow.verifying import folder_parts as parts
         from sfumato.workflow.verifying import untrusted
@@ -264,13 +265,13 @@ class PrivateResult(Content):
 
     @classmethod
     def check_claim(
-        cls, claim: Claim, certificate: Certificate, schema: Schema, data: Any, references: References
+        cls, claim: Claim, certificate: Certificate, schema: Schema, data: object, references: References
     ) -> list[Finding]:
         """A private result makes no claim that its files could show."""
         return [Finding(claim.guarantee[:80], False, "the claim is about rows of people, and the release has none")]
 
     @classmethod
-    def entry_facts(cls, certificate: Certificate) -> dict[str, list[Any]]:
+    def entry_facts(cls, certificate: Certificate) -> Mapping[str, Sequence[object]]:
         """Its charge, which is looked up by itself, holds the result."""
         facts = certificate.to_mapping()
         return {
@@ -282,7 +283,7 @@ class PrivateResult(Content):
 
     @classmethod
     def check_making(
-        cls, certificate: Certificate, data: Any, folder: Path, ledger: Ledger | str | Path | None
+        cls, certificate: Certificate, data: object, folder: Path, ledger: Ledger | str | Path | None
     ) -> Finding | None:
         """How it was made, and the margins beside it, as far as the ledger tells."""
 
@@ -291,7 +292,7 @@ class PrivateResult(Content):
         return check_stated_result(certificate, data, errors, ledger)
 
     @classmethod
-    def page(cls, certificate: Certificate, data: Any) -> Page:
+    def page(cls, certificate: Certificate, data: object) -> Page:
         """How the result was made, as far as everybody may know."""
         rows = {"published rows": int(data.num_rows)} if is_table(data) else {}
         return Page({**rows, **certificate.card["details"], **rows})
@@ -304,7 +305,7 @@ def _refuse_other_charge(ledger: Ledger | None, entry: str | None, dataset: str)
         raise ParameterError("the charge that paid for this result is about another data set; leave dataset= out")
 
 
-def is_table(result: object) -> bool:
+def is_table(result: object) -> TypeGuard[pa.Table]:
     """True for an Arrow table; anything else is plain data."""
     import pyarrow as pa
 

@@ -18,6 +18,7 @@ from sfumato.core.certificate import Certificate, Claim, measured_numbers, plain
 from sfumato.core.errors import InputError
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.params import parameters
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.view import Score, View
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
@@ -120,7 +121,7 @@ class Rows(Content):
         return self.rows_behind if self.in_source_order else None
 
     @property
-    def references_for_claims(self) -> dict[str, Any]:
+    def references_for_claims(self) -> dict[str, Any]:  # arguments of `verify`
         """The tables that claims compare with, by their names in `verify`."""
         return {"original": self.references.original, "population": self.references.population}
 
@@ -138,7 +139,7 @@ class Rows(Content):
         """Measured by the plain verifier of classes."""
         return claims_of(self.table, self.owners, _of_classes(guarantees), self.references, units=self.units)
 
-    def view(self, facts: Mapping[str, Any], name: str = "release") -> View[ReleasedTable, Schema]:
+    def view(self, facts: Plain, name: str = "release") -> View[ReleasedTable, Schema]:
         """The rows with what their texts stand for, sensitive values by the hierarchies that are published with them."""
         from sfumato.data import hierarchy_builders
 
@@ -152,7 +153,7 @@ class Rows(Content):
                 trees[column] = hierarchy_builders.build(column, read_as, values, None, self.owners.folder)
         return View(dataclasses.replace(self.released, hierarchies=trees), self.public, facts, name)
 
-    def checked(self, checks: Checks, facts: Mapping[str, Any], progress: Progress) -> Checked:
+    def checked(self, checks: Checks, facts: Plain, progress: Progress) -> Checked:
         """Measured against the original, record by record where a mask changed values."""
         from sfumato.workflow.publishing.scoring import run_checks
 
@@ -175,7 +176,7 @@ class Rows(Content):
             held["truth"] = truth_of(self.rows_behind, len(original))
         return held
 
-    def entry(self, facts: Mapping[str, Any], files: Files) -> dict[str, Any]:
+    def entry(self, facts: Plain, files: Files) -> PlainDict:
         """Promises, measured numbers, and the digests of the published file and of its rows."""
         return {
             "sha256": files[PARQUET]["sha256"],
@@ -189,7 +190,7 @@ class Rows(Content):
             **({} if facts["private"] else {"seeded": True}),  # its fingerprint has a key of its own
         }
 
-    def enter(self, ledger: Ledger, facts: Mapping[str, Any], files: Files) -> tuple[Entry, Together]:
+    def enter(self, ledger: Ledger, facts: Plain, files: Files) -> tuple[Entry, Together]:
         """The entry; what somebody learns who holds this release and earlier ones, and what the owner counts in the original."""
         from sfumato.workflow.earlier.comparing import Newest, compare_with_earlier, keep_reading, keep_rows, store_of
         from sfumato.workflow.earlier.readings import Reading
@@ -210,7 +211,7 @@ class Rows(Content):
             outside, {f"{whom} counted in the original": exact["finding"] for whom in ("people", "records") if whom in exact}
         )
 
-    def save(self, folder: Path, format: Format, release: Release[Any]) -> Saved:
+    def save(self, folder: Path, format: Format, release: Release[Content]) -> Saved:
         """The rows, their schema, and the hierarchies that were declared."""
         from sfumato.data.writers import spreadsheet_notices
         from sfumato.workflow.publishing.appearing import write_bytes
@@ -228,13 +229,13 @@ class Rows(Content):
             files.setdefault(path.name, describe_file(path))
         return Saved(files, claims, schema, () if format == "parquet" else spreadsheet_notices(self.table))
 
-    def page_scores(self, release: Release[Any]) -> tuple[Score, ...]:
+    def page_scores(self, release: Release[Content]) -> tuple[Score, ...]:
         """Those that follow from the published rows."""
         from sfumato.workflow.publishing.scoring import computed_again
 
         return tuple(score for score in release.owner.scores if computed_again(score, self.table, self.public))
 
-    def owner_files(self, release: Release[Any]) -> dict[str, bytes]:
+    def owner_files(self, release: Release[Content]) -> dict[str, bytes]:
         """Scores, how the search went, the whole schema, the recipe and, of a masked table, who is who."""
 
         scores = [dataclasses.asdict(dataclasses.replace(score, parts=dict(score.parts))) for score in release.owner.scores]
@@ -246,7 +247,7 @@ class Rows(Content):
         }
         return files if self.source_rows is None else {**files, SOURCE_ROWS: _file_of(self.source_rows)}
 
-    def owner_figures(self, release: Release[Any]) -> dict[str, str]:
+    def owner_figures(self, release: Release[Content]) -> dict[str, str]:
         """Loss per attribute, the recodings that were looked at, distributions before and after."""
         from sfumato.workflow.publishing.figures import owner_figures
 
@@ -302,7 +303,7 @@ class Rows(Content):
         return check_class_claim(claim, certificate, schema, data, references)
 
     @classmethod
-    def entry_facts(cls, certificate: Certificate) -> dict[str, list[Any]]:
+    def entry_facts(cls, certificate: Certificate) -> Mapping[str, Sequence[object]]:
         """Promises and numbers as now and as earlier versions kept them."""
         facts = certificate.to_mapping()
         data: dict[str, Any] = next((facts["files"][name] for name in DATA_FILES if name in facts["files"]), {})
@@ -320,7 +321,7 @@ class Rows(Content):
 
     @classmethod
     def check_making(
-        cls, certificate: Certificate, data: Any, folder: Path, ledger: Ledger | str | Path | None
+        cls, certificate: Certificate, data: object, folder: Path, ledger: Ledger | str | Path | None
     ) -> Finding | None:
         """Whether the method that made rows is known at all."""
         from sfumato.workflow.verifying.stated_results import check_stated_rows
@@ -344,7 +345,7 @@ def truth_of(rows: NDArray[np.int64], people: int) -> NDArray[np.int64]:
     return truth
 
 
-def without_hierarchies_in(schema: Any) -> Any:
+def without_hierarchies_in(schema: object) -> object:
     """A schema as plain data without its hierarchies; anything else as it is."""
     if not isinstance(schema, Mapping) or not isinstance(schema.get("columns"), Mapping):
         return schema
@@ -381,7 +382,7 @@ def _whole_schema(rows: Rows) -> Schema:
     return schema.replace(columns=columns)
 
 
-def _recipe(release: Release[Any]) -> bytes:
+def _recipe(release: Release[Content]) -> bytes:
     """What is needed to make the release again: the recipe it came from, or guarantees and method."""
     import tomlkit
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sfumato.core.errors import Cancelled, SfumatoError, Unsupported
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.view import View
 from sfumato.data.schema import Schema
 from sfumato.data.values import sorted_sets
@@ -109,7 +110,7 @@ class _Earlier:
     reading: Reading | None = field(default=None, repr=False)
 
 
-def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None, *, counted: bool = False) -> dict[str, Any]:
+def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None, *, counted: bool = False) -> PlainDict:
     """What somebody learns who holds this release and the other ones of the same dataset.
 
     `counted`: the people in the combinations of classes are counted in the original, and not estimated. Otherwise the original
@@ -129,7 +130,7 @@ def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None
         }
 
 
-def not_compared(ledger: Ledger, new: Entry) -> dict[str, Any]:
+def not_compared(ledger: Ledger, new: Entry) -> PlainDict:
     """What is said of content that nobody lays over earlier releases: how many there are, and what to assume."""
     others = [entry.hash for entry in ledger.releases(new.dataset) if entry.hash != new.hash]
     if not others:

@@ -7,17 +7,21 @@ of the release, or what is missing in one is a value in the other.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import pyarrow as pa
 
+from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.data.values import texts
 from sfumato.workflow.earlier.readings import digest_of_code, is_digest_of_code
 
+if TYPE_CHECKING:
+    from sfumato.engines.sources import TableLike
 
-def read_described(source: Any, columns: Mapping[str, Column]) -> Microdata:  # whatever `read` takes
+
+def read_described(source: TableLike, columns: Mapping[str, Column]) -> Microdata:
     """A table with the types and missing codes of those of the columns that it has."""
     from sfumato.engines.sources import read
 
@@ -40,7 +44,7 @@ def with_codes(column: Column, opened: Microdata, name: str) -> Column:
     return column.model_copy(update={"missing": tuple(codes)})
 
 
-def written_columns(certificate: Mapping[str, Any]) -> dict[str, Column] | None:
+def written_columns(certificate: Plain) -> dict[str, Column] | None:
     """How the values behind the columns of a release were written; None where its certificate does not say."""
     stated = certificate.get("transparency", {}).get("written_as")
     if not isinstance(stated, Mapping):

@@ -21,6 +21,7 @@ import pyarrow as pa
 from sfumato.attacks.tables.meaning import TO
 from sfumato.core.certificate import plain
 from sfumato.core.errors import HierarchyError, SfumatoError, Unsupported
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import Hierarchy, mask_width
 from sfumato.data.released import ReleasedTable, ShownValue
@@ -64,7 +65,7 @@ class Reading:
     transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
     @classmethod
-    def of(cls, rows: Rows, transparency: Mapping[str, Any], store: Path | None = None) -> Reading:
+    def of(cls, rows: Rows, transparency: Plain, store: Path | None = None) -> Reading:
         """The reading of what is about to be published; declared hierarchy files are copied into the store."""
         source = rows.references.original
         types = {} if source is None else {each.name: each.type for each in source.relation.schema()}
@@ -105,7 +106,7 @@ class Reading:
         return "masked_columns" in self.transparency or "steps" in self.transparency
 
 
-def written_as(people: Microdata, names: Iterable[str]) -> dict[str, Any]:
+def written_as(people: Microdata, names: Iterable[str]) -> PlainDict:
     """How the values behind published columns were written: what has to agree before two releases are combined."""
     types = {each.name: each.type for each in people.relation.schema()}
     writing: dict[str, Any] = {}

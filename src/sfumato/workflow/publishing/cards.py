@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.certificate import Certificate, plain
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.view import Score
 from sfumato.report.card import release_card
 from sfumato.report.content import Answer, CardContent, plain_details
@@ -48,7 +49,7 @@ def card_of(release: Release[Content], audience: Audience, *, certificate: Certi
     return release_card(content, audience=audience)
 
 
-def public_card(certificate: Certificate, data: Any, signature: str) -> str:  # the content, of whatever kind
+def public_card(certificate: Certificate, data: object, signature: str) -> str:
     """The page; `signature` is empty where nobody signed."""
     stated = _as_read(certificate)
     page, card = content_kind(stated).page(stated, data), stated.card
@@ -67,7 +68,7 @@ def public_card(certificate: Certificate, data: Any, signature: str) -> str:  # 
     return release_card(content, audience="public")
 
 
-def stated_card(release: Release[Content]) -> dict[str, Any]:
+def stated_card(release: Release[Content]) -> PlainDict:
     """What a certificate says about its public page: the format, and what no file of the folder shows."""
     scores, answers = release.content.page_scores(release), release.owner.answers
     return {

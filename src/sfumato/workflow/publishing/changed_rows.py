@@ -87,7 +87,7 @@ def units_behind(rows: pa.Table, people: Microdata, unit: str, guarantees: Seque
     return UnitCounts(unit, MappingProxyType(dict(zip(counting, measured, strict=True))))
 
 
-def owner_key_of(key: Any, randomness: Randomness) -> OwnerKey:
+def owner_key_of(key: object, randomness: Randomness) -> OwnerKey:
     """The key given, the key in the file given, or the owner's own, made on first use."""
     from sfumato.wire.keys import OwnerKey, load_or_create_owner_key
 

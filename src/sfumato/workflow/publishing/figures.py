@@ -75,7 +75,7 @@ def _has_units(certificate: Certificate) -> bool:
 MOST_DISTINCT = 2_000
 
 
-def owner_figures(rows: Rows, details: Mapping[str, Any]) -> dict[str, str]:
+def owner_figures(rows: Rows, details: Mapping[str, object]) -> dict[str, str]:
     """Loss per attribute, the recodings that were looked at, and distributions before and after, as SVG by name."""
     from sfumato.report.figures.distributions import loss_per_attribute
 
@@ -91,7 +91,7 @@ def owner_figures(rows: Rows, details: Mapping[str, Any]) -> dict[str, str]:
     return figures
 
 
-def _levels(rows: Rows, details: Mapping[str, Any]) -> dict[str, str] | None:
+def _levels(rows: Rows, details: Mapping[str, object]) -> dict[str, str] | None:
     levels = details.get("levels")
     if not isinstance(levels, Mapping):
         return None

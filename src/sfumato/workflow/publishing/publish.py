@@ -39,7 +39,7 @@ def publish(
 
 @overload
 def publish(
-    work: Outcome[Any],
+    work: Outcome[object],
     ledger: Ledger | str | Path | None = None,
     *,
     dataset: str | None = None,
@@ -50,7 +50,7 @@ def publish(
 
 
 def publish(
-    work: Draft[Content] | Outcome[Any],
+    work: Draft[Content] | Outcome[object],
     ledger: Ledger | str | Path | None = None,
     *,
     dataset: str | None = None,
@@ -75,7 +75,7 @@ def publish(
         return _published(_drafted(work, dataset, book, ledger_entry), book, checks or Checks(), progress)
 
 
-def _drafted(outcome: Outcome[Any], dataset: str | None, ledger: Ledger | None, ledger_entry: str | None) -> Draft[Content]:
+def _drafted(outcome: Outcome[object], dataset: str | None, ledger: Ledger | None, ledger_entry: str | None) -> Draft[Content]:
     for kind in registry.every("content").values():
         draft: Draft[Content] | None = kind.drafted(outcome, dataset=dataset, ledger=ledger, ledger_entry=ledger_entry)
         if draft is not None:

@@ -17,6 +17,7 @@ from sfumato.attacks.tables.classes import ABOUT_SHOWN_VALUES
 from sfumato.core import registry
 from sfumato.core.errors import ParameterError, SfumatoError, Unsupported, all_at_once
 from sfumato.core.params import require
+from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress
 from sfumato.core.view import AnyAttack, AnyMeasure, Attack, AttackResult, Measure, Score, View
 from sfumato.data.released import ReleasedTable, ShownValue
@@ -98,7 +99,7 @@ class Checked:
     attacks: tuple[AttackResult, ...] = ()
 
     @property
-    def stated_attacks(self) -> tuple[Mapping[str, Any], ...]:
+    def stated_attacks(self) -> tuple[Plain, ...]:
         """The results as a certificate states them: what an attack found stays with the owner in its own words, which nobody
         could tell from a stranger's, and so does an attack that only its owner knows."""
         return tuple(_stated(result) for result in self.attacks if registry.has("attack", result.attack))
@@ -113,8 +114,8 @@ def _stated(result: AttackResult) -> Mapping[str, Any]:
 def run_checks(
     checks: Checks,
     original: Microdata | None,
-    seen_by: Callable[[AnyMeasure], Any],  # what the measure takes
-    view: View[Any, Schema],  # of whatever content
+    seen_by: Callable[[AnyMeasure], object],
+    view: View[object, Schema],
     progress: Progress,
     *,
     loss: float | None = None,
@@ -155,7 +156,7 @@ def _exact_loss(loss: float) -> Score:
 
 
 def _attacked(
-    view: View[Any, Schema], attacks: tuple[AnyAttack, ...], progress: Progress, held: Mapping[str, object]
+    view: View[object, Schema], attacks: tuple[AnyAttack, ...], progress: Progress, held: Mapping[str, object]
 ) -> tuple[AttackResult, ...]:
     """Attack what is about to be published, with what of the things `held` an attack needs."""
     results = []
@@ -166,7 +167,7 @@ def _attacked(
     return tuple(results)
 
 
-def plain_result(result: AttackResult) -> Mapping[str, Any]:
+def plain_result(result: AttackResult) -> Plain:
     """An attack's result as plain data."""
     return {
         "attack": result.attack,

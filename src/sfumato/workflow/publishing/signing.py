@@ -13,6 +13,7 @@ from typing import Any
 
 from sfumato.core.certificate import canonical
 from sfumato.core.errors import InputError, SourceError, VerificationFailed
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.plain_files import open_plain, read_plain
 from sfumato.wire.signatures import SigningKey, VerifyingKey
 from sfumato.workflow.publishing.appearing import write_bytes
@@ -21,7 +22,7 @@ CONTEXT = "certificate"
 _PRIVATE = b"-----BEGIN"
 
 
-def sign_certificate(certificate: dict[str, Any], key: SigningKey) -> dict[str, str]:
+def sign_certificate(certificate: PlainDict, key: SigningKey) -> dict[str, str]:
     """What `signature.json` holds: the public key and the signature over the certificate's canonical
     bytes.
     """
@@ -33,7 +34,11 @@ def _form(key: VerifyingKey, signature: bytes) -> dict[str, str]:
     return {"public_key": str(key), "signature": base64.b64encode(signature).decode()}
 
 
-def check_signature(stated: Any, certificate: Any, expected: str | Path | None) -> tuple[bool, str]:
+def check_signature(
+    stated: Any,  # JSON of a stranger, of any shape
+    certificate: object,
+    expected: str | Path | None,
+) -> tuple[bool, str]:
     """Whether the signature is by the expected key, or at least by the key it brings along, and how to
     say so.
     """

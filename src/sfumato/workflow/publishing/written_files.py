@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import plain
 from sfumato.core.errors import VerificationFailed
+from sfumato.core.plain_data import PlainDict
 from sfumato.data.schema import Schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def describe_file(path: Path) -> dict[str, Any]:
+def describe_file(path: Path) -> PlainDict:
     """Length and digest of a file."""
     digest = hashlib.sha256()
     length = 0
@@ -30,7 +31,7 @@ def describe_file(path: Path) -> dict[str, Any]:
     return {"sha256": digest.hexdigest(), "bytes": length}
 
 
-def describe_bytes(content: bytes) -> dict[str, Any]:
+def describe_bytes(content: bytes) -> PlainDict:
     """Length and digest of a file that is not on the disk."""
     return {"sha256": hashlib.sha256(content).hexdigest(), "bytes": len(content)}
 
@@ -53,7 +54,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def public_schema(schema: Schema) -> dict[str, Any]:
+def public_schema(schema: Schema) -> PlainDict:
     """The schema of a release as plain data."""
     return schema.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
 
@@ -67,7 +68,7 @@ def pretty(value: Any) -> bytes:  # plain data of any shape
     return (text + "\n").encode()
 
 
-def write_and_describe(table: pa.Table, path: Path) -> dict[str, Any]:
+def write_and_describe(table: pa.Table, path: Path) -> PlainDict:
     """Write the file and say how long it is and what its digest is."""
     from sfumato.data.writers import write_file
 
@@ -108,7 +109,7 @@ def refuse_other_bytes(path: Path, table: pa.Table, *, ordered: bool) -> None:
         ) from None
 
 
-def plain_data(value: Any) -> Any:
+def plain_data(value: object) -> Any:  # as JSON has it, in the shape of what is written
     """Facts as JSON can hold them: tables by column, arrays as lists, exact fractions as text."""
     if isinstance(value, Mapping):
         return {str(key): plain_data(entry) for key, entry in value.items()}

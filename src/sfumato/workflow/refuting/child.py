@@ -14,12 +14,13 @@ from types import ModuleType
 from typing import Any
 
 from sfumato.core.errors import InputError, ParameterError, SfumatoError
+from sfumato.core.plain_data import Plain
 from sfumato.core.stopping import end_with_parent
 
 _EVERY = 0.2
 
 
-def main(config: Mapping[str, Any]) -> None:
+def main(config: Plain) -> None:
     """Answer one request and leave; nothing that the function registered for the end of the process runs."""
     os.set_inheritable(config["pipe"], False)
     end_with_parent()

@@ -138,7 +138,7 @@ _FORMS: dict[str, type[FirstForm]] = {FIRST_FORMAT: FirstForm, FORMAT: Certifica
 
 
 @forgetting()
-def read_certificate(content: Any) -> Certificate:
+def read_certificate(content: object) -> Certificate:
     """A certificate from parsed JSON; everything that is wrong with its form is reported at once, without its
     values.
     """

@@ -31,6 +31,7 @@ from sfumato.workflow.verifying.verification import Finding
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sfumato.engines.sources import TableLike
     from sfumato.ledger.ledger import Ledger
     from sfumato.measures.guarantees.examined import Measurement
     from sfumato.workflow.publishing.claims import References
@@ -44,7 +45,7 @@ _OTHER_NUMBERS = "the certificate states other numbers beside the promise than t
 _POPULATION = re.compile(rf"population ({FINGERPRINT}:[0-9a-f]{{64}}|without digest)")
 
 
-def references_of(certificate: Certificate, schema: Schema, original: Any, population: Any) -> References:
+def references_of(certificate: Certificate, schema: Schema, original: TableLike, population: TableLike) -> References:
     """The tables to compare with; a file or frame is read with the types and missing codes that the release's columns have."""
     from sfumato.data.microdata import Microdata
     from sfumato.engines.sources import read
@@ -65,7 +66,7 @@ def references_of(certificate: Certificate, schema: Schema, original: Any, popul
 
 
 def check_claims(
-    certificate: Certificate, schema: Schema, data: Any, references: References, ledger: Ledger | str | Path | None
+    certificate: Certificate, schema: Schema, data: object, references: References, ledger: Ledger | str | Path | None
 ) -> list[Finding]:
     """One finding per claim, two where files show a part of it alone; `data` is what the folder holds."""
     from sfumato.workflow.verifying.process_claims import check_process_claim

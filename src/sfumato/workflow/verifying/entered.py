@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.certificate import NOT_ENTERED, Certificate
 from sfumato.ledger.chain import is_hash
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sfumato.ledger.chain import Entry
 
 
-def check_entry(certificate: Certificate, data: Any, ledger: Ledger | str | Path) -> Finding | None:
+def check_entry(certificate: Certificate, data: object, ledger: Ledger | str | Path) -> Finding | None:
     """What the ledger says about the entry that the certificate names; None where the claims looked it up themselves.
 
     `data` is what was read from the folder.

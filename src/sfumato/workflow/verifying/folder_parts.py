@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.attacks.tables.classes import ABOUT_SHOWN_VALUES
 from sfumato.core import registry
@@ -206,7 +206,7 @@ def refuse_other_attacks(certificate: Certificate) -> None:
             raise VerificationFailed("the certificate states an attack in a way that no release does")
 
 
-def check_card(certificate: Certificate, data: Any, signature: str, private: Path) -> Finding:
+def check_card(certificate: Certificate, data: object, signature: str, private: Path) -> Finding:
     """The public page is the one that certificate and rows make; one of another format is only held to be harmless."""
     from sfumato.report.harmless import refuse_behaviour
 

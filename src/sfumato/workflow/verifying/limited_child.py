@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 NOT_PARQUET, ODD_COLUMNS, OTHER_ROWS, TOO_MUCH, NO_MEMORY = 10, 11, 12, 13, 14
 #: How long texts and lists of a footer may be, for whoever opens a stranger's file.
@@ -66,7 +69,7 @@ def _batches(file: Any) -> Iterator[Any]:
         yield from file.iter_batches(batch_size=size, row_groups=[group], use_threads=False)
 
 
-def is_plain_type(kind: Any) -> bool:
+def is_plain_type(kind: pa.DataType) -> bool:
     """Text (read as codes, however long it is), numbers, booleans and dates; bytes and nested values would be unpacked."""
     import pyarrow as pa
 

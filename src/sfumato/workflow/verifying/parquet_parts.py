@@ -184,7 +184,7 @@ def _stored_values(column: pa.ChunkedArray) -> set[bytes]:
     return {number.tobytes() for number in numbers} | zeros
 
 
-def struct_of(content: bytes, place: int) -> tuple[dict[int, Any], int]:
+def struct_of(content: bytes, place: int) -> tuple[dict[int, Any], int]:  # numbers, bytes and structures again
     """A structure of the compact protocol by field number, and where it ends."""
     fields: dict[int, Any] = {}
     last = 0

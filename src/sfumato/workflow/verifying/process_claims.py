@@ -35,7 +35,7 @@ def loss_of(claim: Claim) -> LossGuarantee | None:
     return None if kind is None else build(kind, _exact_texts(claim.parameters))
 
 
-def check_process_claim(claim: Claim, certificate: Certificate, result: Any, ledger: Ledger | str | Path | None) -> Verdict:
+def check_process_claim(claim: Claim, certificate: Certificate, result: object, ledger: Ledger | str | Path | None) -> Verdict:
     """True where the ledger paid for it, None where only that could not be looked up, False where something is wrong."""
     try:
         guarantee = loss_of(claim)
@@ -88,7 +88,7 @@ def _says_what_it_means(claim: Claim, guarantee: LossGuarantee) -> bool:
     return said == meant and claim.measured is None and not claim.also_measured and claim.reference is None
 
 
-def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: Any, ledger: Ledger) -> Verdict:
+def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: object, ledger: Ledger) -> Verdict:
     from sfumato.ledger.accounts import Protected
     from sfumato.ledger.amounts import LossAmount
 

@@ -6,7 +6,7 @@ the page says so; but a comparison that was not made cannot have found anything.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -58,7 +58,7 @@ class _Comparison(BaseModel):
         return bool(self.made_with_noise) or self.finding in (NOTHING_EARLIER, SAME_ROWS)
 
 
-def refuse_other_comparison(composition: Any) -> None:
+def refuse_other_comparison(composition: object) -> None:
     """Raise where a certificate says about earlier releases what no comparison says."""
     if not composition:
         return

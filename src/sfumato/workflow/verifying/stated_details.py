@@ -13,6 +13,7 @@ from typing import Any
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate, plain
 from sfumato.core.errors import SfumatoError, VerificationFailed
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.masking.transparency import alike
 from sfumato.report.card_sections import HEADLINES
 from sfumato.report.content import plain_details
@@ -23,7 +24,7 @@ _ANSWERS = "Session.sql"
 _LONGEST_WORD = 200
 
 
-def details_of(method: Mapping[str, Any], details: Mapping[str, Any]) -> dict[str, Any]:
+def details_of(method: Plain, details: Plain) -> PlainDict:
     """What of an outcome's details the public page shows."""
     name = method.get("name")
     if name == _ANSWERS:

@@ -14,6 +14,7 @@ from sfumato.core import registry
 from sfumato.core.certificate import Certificate, plain
 from sfumato.core.errors import SfumatoError, VerificationFailed
 from sfumato.core.params import parameters
+from sfumato.core.plain_data import Plain
 from sfumato.workflow import named
 
 if TYPE_CHECKING:
@@ -25,12 +26,12 @@ _NOT_ITS_OWN = "the certificate says of its method what that method does not hav
 _ODD = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
 
 
-def is_known(method: Mapping[str, Any]) -> bool:
+def is_known(method: Plain) -> bool:
     """Whether there is a search or mask of that name."""
     return registry.has("method", method.get("name"))
 
 
-def refuse_other_parameters(method: Any) -> None:
+def refuse_other_parameters(method: object) -> None:
     """A search or mask of a known name, made again, has the parameters that are stated; earlier versions may state fewer."""
     if not isinstance(method, Mapping):
         raise VerificationFailed(_NOT_ITS_OWN)
@@ -46,7 +47,7 @@ def refuse_other_parameters(method: Any) -> None:
         raise VerificationFailed(_NOT_ITS_OWN)
 
 
-def refuse_other_words(facts: Mapping[str, Any], visible: VisibleTable) -> None:
+def refuse_other_words(facts: Plain, visible: VisibleTable) -> None:
     """What a mask publishes about itself, `method` and `masked_columns` among it: what that mask tells with its parameters."""
     from sfumato.masking.transparency import is_told_by
 

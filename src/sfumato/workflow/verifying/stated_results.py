@@ -39,7 +39,7 @@ _NO_PARAMETERS = "the method that the certificate names cannot have the paramete
 
 
 def check_stated_result(
-    certificate: Certificate, result: Any, errors: pa.Table | None, ledger: Ledger | str | Path | None
+    certificate: Certificate, result: object, errors: pa.Table | None, ledger: Ledger | str | Path | None
 ) -> Finding | None:
     """Whether the method says what the claim says, and what the ledger says of method and margins; None where there is nothing
     to say.

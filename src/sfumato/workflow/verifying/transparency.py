@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core import registry
 from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.errors import VerificationFailed
+from sfumato.core.plain_data import Plain
 from sfumato.data.schema import Schema
 from sfumato.workflow import named
 from sfumato.workflow.earlier.readings import is_digest_of_code
@@ -167,7 +168,7 @@ def _before_pseudonyms(schema: Schema, facts: Mapping[str, Any]) -> Schema:
     return schema.replace(columns=columns)
 
 
-def names_in(facts: Mapping[str, Any], key: str) -> list[str]:
+def names_in(facts: Plain, key: str) -> list[str]:
     """The columns that are listed under a key, none where it is not there."""
     names = facts.get(key, ())
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):

@@ -148,7 +148,7 @@ def is_plain_name(name: object) -> bool:
 
 
 @forgetting()
-def parse_json(raw: bytes, what: str) -> Any:
+def parse_json(raw: bytes, what: str) -> Any:  # JSON of any shape
     """JSON of a stranger: no repeated keys, no NaN, bounded depth, whole characters."""
     try:
         text = raw.decode("utf-8")

@@ -7,9 +7,10 @@ its maker unless the ledger that paid for it is at hand; a release made with a s
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from sfumato.core.certificate import Certificate
+from sfumato.core.plain_data import PlainDict
 
 Verdict = Literal[
     "keeps",
@@ -134,7 +135,7 @@ class Verification:
             "does not keep": "the release does NOT keep what it claims",
         }[self.verdict]
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> PlainDict:
         """Plain data, ready for JSON; `verdict` is one of the fixed words."""
         return {
             "folder": self.folder,

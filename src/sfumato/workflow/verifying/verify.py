@@ -34,6 +34,7 @@ from sfumato.workflow.verifying.untrusted import UntrustedFolder, quoted
 from sfumato.workflow.verifying.verification import Finding, Verification
 
 if TYPE_CHECKING:
+    from sfumato.engines.sources import TableLike
     from sfumato.ledger.ledger import Ledger
 
 __all__ = ["Finding", "OpenRelease", "Verification", "open_release", "verify"]
@@ -51,8 +52,8 @@ UNSIGNED = "the release is not signed: digests without a signature prove nothing
 def verify(
     folder: str | Path,
     *,
-    original: Any = None,
-    population: Any = None,
+    original: TableLike = None,
+    population: TableLike = None,
     public_key: str | Path | None = None,
     ledger: Ledger | str | Path | None = None,
     allow_demonstration: bool = False,

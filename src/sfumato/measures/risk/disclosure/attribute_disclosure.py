@@ -73,7 +73,7 @@ class AttributeDisclosure(Measure[Microdata, Compared]):
         meaning = f"how much better '{self.target}' is predicted with the release than without it"
         return Score(self.key, min(max(gain, 0.0), 1.0), "lower", meaning, MappingProxyType(parts))
 
-    def per_record(self, original: Microdata, released: Any) -> Real:
+    def per_record(self, original: Microdata, released: Compared) -> Real:
         """Per original record: 1 where the category is predicted correctly, else 0; for numbers the absolute error. NaN where the
         original value is missing."""
         present, truth, _, learnt, _ = self._predicted(original, released)
@@ -81,7 +81,7 @@ class AttributeDisclosure(Measure[Microdata, Compared]):
             return np.where(present, (truth.codes == learnt).astype(np.float64), np.nan)
         return np.asarray(np.abs(truth.values - learnt), dtype=np.float64)
 
-    def _predicted(self, original: Microdata, released: Any) -> tuple[NDArray[np.bool_], Any, Any, Real, float]:
+    def _predicted(self, original: Microdata, released: Compared) -> tuple[NDArray[np.bool_], Any, Any, Real, float]:
         masked = as_masked(released, original)
         names = tuple(name for name in compared_columns(original, masked, self.columns) if name != self.target)
         require(bool(names), "AttributeDisclosure: the intruder must know at least one column besides the target")

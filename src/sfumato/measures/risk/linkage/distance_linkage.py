@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +77,7 @@ class DistanceLinkage(Measure[Microdata, Compared]):
         credit = with_classes(linkage_credit(left, right, self.distance, owner), masked, left.names)
         return linked_score(self.key, credit, owner, meaning)
 
-    def per_record(self, original: Microdata, released: Any) -> NDArray[np.float64]:
+    def per_record(self, original: Microdata, released: Compared) -> NDArray[np.float64]:
         """For each masked record the chance that it is linked to its person, all compared columns being known."""
         masked = as_masked(released, original)
         left, right = aligned(original, masked, self.columns)

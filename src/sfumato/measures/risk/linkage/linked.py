@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,7 +51,7 @@ def owners_of(masked: Masked) -> Int | None:
     return None if rows is None or np.unique(rows).size == rows.size else rows
 
 
-def with_assumption(meaning: str, released: Any) -> str:
+def with_assumption(meaning: str, released: object) -> str:
     """The meaning, and where a bare table was given, that its rows were taken to stand in the order of the original."""
     if isinstance(released, Masked):
         return meaning

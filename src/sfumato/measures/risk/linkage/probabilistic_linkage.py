@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import ceil
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,7 +101,7 @@ class ProbabilisticLinkage(Measure[Microdata, Compared]):
         credit = with_classes(credit, masked, left.names)
         return linked_score(self.key, credit, owner, with_assumption(meaning, released), parts)
 
-    def per_record(self, original: Microdata, released: Any) -> Real:
+    def per_record(self, original: Microdata, released: Compared) -> Real:
         """For each masked record the chance that it is linked to its person."""
         masked = as_masked(released, original)
         left, right = aligned(original, masked, self.columns)

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from sfumato.core.errors import MissingColumn, Unsupported
+from sfumato.core.plain_data import Plain
 from sfumato.measures.risk.linkage.sides import Picked, Sides, by_stratum
 from sfumato.measures.risk.linkage.transparent_picks import pick_by_clusters, pick_by_noise, pick_by_transitions, pick_by_windows
 
 
-def windows_told(facts: Mapping[str, Any]) -> dict[str, int]:
+def windows_told(facts: Plain) -> dict[str, int]:
     """The published window of each column; the widest where strata differ."""
     window = facts["window"]
     parts = window["by stratum"] if isinstance(window, Mapping) and set(window) == {"by stratum"} else [window]
@@ -25,19 +26,19 @@ def windows_told(facts: Mapping[str, Any]) -> dict[str, int]:
     return windows
 
 
-def steps_told(transparency: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def steps_told(transparency: Plain) -> list[Plain]:
     """What is told about each mask of a combination, or about the one."""
     if "steps" not in transparency:
         return [transparency] if transparency else []
     return [step for part in transparency["steps"] for step in steps_told(part)]
 
 
-def strata_told(facts: Mapping[str, Any]) -> tuple[str, ...]:
+def strata_told(facts: Plain) -> tuple[str, ...]:
     """The columns within whose values a mask worked."""
     return tuple(facts.get("method", {}).get("strata") or ())
 
 
-def picked_by_method(sides: Sides, facts: Mapping[str, Any]) -> tuple[str, Picked] | None:
+def picked_by_method(sides: Sides, facts: Plain) -> tuple[str, Picked] | None:
     """The attack that fits what is told about one mask, with its name; None where no attack does, or none to the columns that
     both sides have."""
     try:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, Unsupported
+from sfumato.core.plain_data import Plain
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.linkage import rank_windows
 from sfumato.kernels.linkage.likely_records import intersections, likeliest, log_mass, nearest_own, own_rows
@@ -109,7 +110,7 @@ def _equal_values(held: Real, shown: Real) -> tuple[Int, Int]:
     return of_record.reshape(-1).astype(np.int64), np.column_stack([own, missing]).astype(np.int64)
 
 
-def pick_by_noise(sides: Sides, columns: Sequence[str], facts: Mapping[str, Any]) -> Picked:
+def pick_by_noise(sides: Sides, columns: Sequence[str], facts: Plain) -> Picked:
     """Noise: the record with the largest density of the noise that would have made it from the person's values."""
     people, released = sides.records(columns)
     held, shown = people.matrix(), released.matrix()
@@ -129,7 +130,7 @@ def pick_by_noise(sides: Sides, columns: Sequence[str], facts: Mapping[str, Any]
     return _pick_nearest(sides, held @ whiten, shown @ whiten, Metric.euclidean(len(columns)))
 
 
-def pick_by_transitions(sides: Sides, transitions: Mapping[str, Mapping[str, Any]]) -> Picked:
+def pick_by_transitions(sides: Sides, transitions: Mapping[str, Plain]) -> Picked:
     """PRAM: the record whose categories the matrices make most likely from the person's."""
     laws, ours, theirs = [], [], []
     for name, law in transitions.items():
@@ -176,7 +177,7 @@ def _who_agrees(sides: Sides) -> Iterator[tuple[Int, Int, Int]]:
 
 
 def transition_matrix(
-    law: Mapping[str, Any], labels: Sequence[tuple[str | None, ...]]
+    law: Plain, labels: Sequence[tuple[str | None, ...]]
 ) -> tuple[Real, dict[tuple[str | None, ...], int], dict[tuple[str | None, ...], int]]:
     """The published matrix with its inputs and outputs; a law of very many categories is written out over those seen."""
     if "matrix" in law:

@@ -27,6 +27,7 @@ from sfumato.measures.guarantees.examined import ExaminedTable
 from sfumato.measures.guarantees.population import matches
 from sfumato.measures.utility.shown import quasi_of
 
+#: What whoever compares with a population passes; nothing where survey weights stand for it.
 Population = Annotated[
     Any, Either((Instance(Microdata), Instance(pa.Table)), "microdata or an Arrow table"), "the table of the population"
 ]
@@ -121,7 +122,7 @@ class SampleUniques(Measure[object, ReleasedTable]):
         )
 
 
-def people_behind(released: ReleasedTable, classes: Classes, population: Any) -> NDArray[np.float64]:
+def people_behind(released: ReleasedTable, classes: Classes, population: Microdata | pa.Table | None) -> NDArray[np.float64]:
     """People of the population per class: counted in a table, or estimated as the sum of the class's
     survey weights.
     """
