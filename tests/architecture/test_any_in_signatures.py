@@ -32,6 +32,7 @@ MOST = {
     "attacks": 2,
     "report": 0,
     "workflow": 15,
+    "lessons": 0,
     "cli": 3,
 }
 
