@@ -1,8 +1,8 @@
-"""A program in a process of its own, with limits on memory, time and output; nothing of it runs on, however it ends.
+"""A program in a process of its own, with limits on memory, time and output; what it starts is ended with it.
 
 The process has a session of its own, an environment in which nothing of the caller's stands unless it is handed over, and one
 thread per library, so that a limit on memory means something. What it may use it gives up before the program starts
-(`core.limited_start`).
+(`core.limited_start`). A process that leaves both its session and its environment behind is not found.
 """
 
 from __future__ import annotations

@@ -242,8 +242,8 @@ class MemoryRelation:
         """The answer to a plan over `rows` (this relation), uploaded tables and other tables in memory; a DuckDB in this
         process computes it."""
         from sfumato.engines.duckdb import run_in_process
+        from sfumato.engines.joining import not_together
         from sfumato.engines.plan import scans
-        from sfumato.engines.queryable import not_together
 
         relations: dict[str, MemoryRelation] = {class_queries.ROWS: self}
         for name, other in (beside or {}).items():

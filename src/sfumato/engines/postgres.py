@@ -22,10 +22,10 @@ from sfumato.engines.address import redacted
 from sfumato.engines.canonical import ARROW_TYPES, canonical_columns
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.expressions import Kind
+from sfumato.engines.joining import not_together
 from sfumato.engines.plan import Field, Plan, Scan, scans
 from sfumato.engines.postgres_runs import Run, begin_run, may_create_temporary_tables, may_read
 from sfumato.engines.postgres_transport import connect, copied_out, plain_errors, received, upload, written_out
-from sfumato.engines.queryable import not_together
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
 from sfumato.engines.told_apart import exact_kind
 

@@ -21,8 +21,8 @@ from sfumato.data.schema import Type
 from sfumato.engines.canonical import canonical_columns, canonical_table, decoded_table
 from sfumato.engines.class_queries import ROWS, table_fields
 from sfumato.engines.expressions import Kind
+from sfumato.engines.joining import not_together
 from sfumato.engines.plan import Field, Plan, scans
-from sfumato.engines.queryable import not_together
 from sfumato.engines.spark_sessions import asked_of, check_deterministic, check_version
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
 from sfumato.engines.told_apart import exact_kind

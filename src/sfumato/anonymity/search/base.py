@@ -26,7 +26,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.core.ranges import PositiveShare, Share
 from sfumato.data.class_table import ClassTable, encode
 from sfumato.data.microdata import Microdata
-from sfumato.data.recoding import SUPPRESSED, Recoding, Shown
+from sfumato.data.recoding import Recoding, Shown
 from sfumato.data.relation import COUNT
 
 
@@ -176,11 +176,6 @@ def by_tuple(problem: Problem, class_of_tuple: NDArray[np.int64], shown: tuple[S
     """A recoding that treats all records of a tuple alike."""
     table = problem.table
     return Recoding.whole_cells(class_of_tuple[table.tuple_of_cell], table.cell_counts, shown, classes)
-
-
-def all_suppressed(recoding: Recoding) -> bool:
-    """True when nothing is left to publish."""
-    return bool(np.all(recoding.klass == SUPPRESSED))
 
 
 def refuse(problem: Problem, why: str) -> Infeasible:

@@ -194,6 +194,11 @@ def check_scores(certificate: Certificate, schema: Schema, table: pa.Table) -> l
 def refuse_other_attacks(certificate: Certificate) -> None:
     """Attacks that are known, with rates and counts that agree; what is said of them in words follows from the numbers."""
     shown = (ABOUT_SHOWN_VALUES,) if named.is_mask(certificate.method) else ()
+    if (
+        len(certificate.attacks) > len({stated["attack"] for stated in certificate.attacks})
+        and certificate.format != FIRST_FORMAT
+    ):
+        raise VerificationFailed("the certificate states an attack in a way that no release does")
     for stated in certificate.attacks:
         low, high = stated["interval"]
         words = attack_in_words(stated["success"], stated["baseline"], stated["targets"])
@@ -201,6 +206,7 @@ def refuse_other_attacks(certificate: Certificate) -> None:
         if (
             not registry.has("attack", stated["attack"])
             or not low - 1e-9 <= stated["success"] <= high + 1e-9
+            or (not stated["targets"] and stated["success"] > 0)
             or (stated["finding"] not in said and certificate.format != FIRST_FORMAT)
         ):
             raise VerificationFailed("the certificate states an attack in a way that no release does")

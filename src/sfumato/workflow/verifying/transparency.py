@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+from zoneinfo import available_timezones
 
 from sfumato.core import registry
 from sfumato.core.certificate import FIRST_FORMAT, Certificate
@@ -40,8 +41,8 @@ _ALWAYS = _OF_EACH - {"population", "learnt_from_population"}
 _OF_A_SEARCH = frozenset({"hierarchies", "levels", "written_as"})
 #: The names of types, as `readings.kind_of` gives them.
 _TYPE = re.compile(
-    r"boolean|integer|number|date|string|float|halffloat|float16|binary|large_binary|fixed_size_binary\[[0-9]+\]"
-    r"|decimal(32|64|128|256)?\([0-9]+, -?[0-9]+\)|datetime( [\w/+:-]{1,40})?"
+    r"boolean|integer|number|date|string|float|halffloat|float16|binary|large_binary|fixed_size_binary\[[0-9]{1,9}\]"
+    r"|decimal(32|64|128|256)?\([0-9]{1,3}, -?[0-9]{1,3}\)|datetime( [+-][0-9]{2}:[0-9]{2}| (?P<zone>[\w/+-]{1,40}))?"
 )
 #: More than any hierarchy has; the tree with a single level above its values has two.
 _MOST_LEVELS, _FLAT_LEVELS = 1000, 1
@@ -91,6 +92,12 @@ def _says_what_searches_say(facts: Mapping[str, Any], schema: Schema) -> bool:
     return set(schema.quasi) <= set(kinds) and set(written) == set(schema.columns)
 
 
+def _is_type(kind: str) -> bool:
+    """Whether a type has this name, in a time zone that there is."""
+    parts = _TYPE.fullmatch(kind)
+    return parts is not None and (parts["zone"] is None or parts["zone"] in available_timezones())
+
+
 def _refuse_other_writing(writing: Any, schema: Schema) -> None:
     """How the values behind published columns were written: a type and the codes for missing values, and no other word."""
     sound = isinstance(writing, dict) and set(writing) <= set(schema.columns)
@@ -98,7 +105,7 @@ def _refuse_other_writing(writing: Any, schema: Schema) -> None:
         kind, missing = (written.get("type"), written.get("missing", [])) if isinstance(written, dict) else (None, None)
         sound &= (
             isinstance(kind, str)
-            and _TYPE.fullmatch(kind) is not None
+            and _is_type(kind)
             and isinstance(missing, list)
             and len(missing) <= _MOST_CODES
             and all(isinstance(code, str) and is_digest_of_code(code) for code in missing)
