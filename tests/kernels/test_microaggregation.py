@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import Cancelled
 from sfumato.kernels.microaggregation import live
-from sfumato.kernels.microaggregation.live import Space, UnassignedMixed, UnassignedNumbers
-from sfumato.kernels.microaggregation.mixed import category_distances, central_category
+from sfumato.kernels.microaggregation.live import Space, UnassignedMixed, UnassignedNumbers, category_distances, central_category
 from sfumato.kernels.microaggregation.partitions import cbfs, mdav, v_mdav
 from sfumato.kernels.microaggregation.univariate import optimal_groups
 from tests.masking import microaggregation_oracles as oracle

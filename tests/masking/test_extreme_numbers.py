@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.core.errors import SfumatoError, Unsupported
 from sfumato.kernels.microaggregation.univariate import _optimal_groups_numpy, optimal_groups
 from sfumato.masking.base import Mask
-from sfumato.masking.magnitude import deviation_of, magnitude, mean_of
+from sfumato.masking.columns import deviation_of, magnitude, mean_of
 
 BOTH = ("x", "y")
 MASKS: dict[str, Mask] = {

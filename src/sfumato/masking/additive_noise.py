@@ -22,7 +22,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.magnitude import magnitude
+from sfumato.masking.columns import magnitude
 from sfumato.masking.noise_moments import (
     LEAST_FREEDOM,
     Real,

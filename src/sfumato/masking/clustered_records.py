@@ -22,7 +22,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.data.schema import Column
 from sfumato.kernels.microaggregation.live import Space, central_codes
-from sfumato.masking.magnitude import magnitude
+from sfumato.masking.columns import magnitude
 
 Int = NDArray[np.int64]
 Int32 = NDArray[np.int32]

@@ -1,11 +1,13 @@
-"""Which columns a mask works on, checked before anything is touched."""
+"""Which columns a mask works on, checked before anything is touched, and how large their numbers are, so that no sum overflows."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, MissingColumn, Unsupported, all_at_once
 from sfumato.core.ranges import Each, Text
@@ -16,6 +18,7 @@ from sfumato.data.schema import Schema
 if TYPE_CHECKING:
     from sfumato.engines.sources import TableLike
     from sfumato.masking.base import Mask
+
 
 #: The names of different columns, or of none.
 DifferentColumns = Annotated[
@@ -83,3 +86,31 @@ def is_constant(column: NumberColumn | CategoryColumn) -> bool:
     values = column.values if isinstance(column, NumberColumn) else column.codes
     present = values[column.known]
     return bool(present.size and np.all(present == present[0]))
+
+
+Real = NDArray[np.float64]
+
+
+def magnitude(values: Real) -> float:
+    """The power of two next to the largest absolute value; 1 where there is none. Missing values (NaN) are passed over."""
+    largest = float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0))
+    if not largest > 0.0:
+        return 1.0
+    return math.ldexp(1.0, math.frexp(largest)[1] - 1)
+
+
+def magnitudes(table: Real) -> Real:
+    """The magnitude of each column."""
+    return np.array([magnitude(column) for column in table.T], dtype=np.float64)
+
+
+def mean_of(values: Real) -> float:
+    """The mean; its sum cannot overflow."""
+    unit = magnitude(values)
+    return float((values / unit).mean()) * unit
+
+
+def deviation_of(values: Real, *, ddof: int = 0) -> float:
+    """The standard deviation, whose squares neither overflow nor vanish."""
+    unit = magnitude(values)
+    return float((values / unit).std(ddof=ddof)) * unit

@@ -21,7 +21,7 @@ from sfumato.kernels.microaggregation.partitions import mdav
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.clustered_records import ClusteredRecords, means_of_clusters
-from sfumato.masking.magnitude import magnitudes
+from sfumato.masking.columns import magnitudes
 from sfumato.masking.microaggregation import check_records, described_clusters
 
 Int = NDArray[np.int64]

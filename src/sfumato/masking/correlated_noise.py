@@ -21,7 +21,7 @@ from sfumato.data.records import NumberColumn, Records
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.additive_noise import NoiseRatio, scaled_by
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.magnitude import magnitudes
+from sfumato.masking.columns import magnitudes
 from sfumato.masking.noise_moments import (
     LEAST_FREEDOM,
     SINGULAR,

@@ -22,7 +22,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.magnitude import magnitudes
+from sfumato.masking.columns import magnitudes
 from sfumato.masking.predictors import check_predictors, orthonormal, regressors
 
 Real = NDArray[np.float64]

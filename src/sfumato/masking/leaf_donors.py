@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.core.ranges import Because, Whole
 from sfumato.data.records import CategoryColumn, NumberColumn
 from sfumato.kernels.sampling.draws import Draws
-from sfumato.masking.magnitude import magnitude
+from sfumato.masking.columns import magnitude
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

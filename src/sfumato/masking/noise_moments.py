@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported, all_at_once
 from sfumato.data.records import NumberColumn
-from sfumato.masking.magnitude import deviation_of
+from sfumato.masking.columns import deviation_of
 
 Real = NDArray[np.float64]
 

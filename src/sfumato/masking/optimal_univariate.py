@@ -24,7 +24,7 @@ from sfumato.kernels.microaggregation.univariate import optimal_groups
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.clustered_records import means_of_clusters
-from sfumato.masking.magnitude import magnitude, mean_of
+from sfumato.masking.columns import magnitude, mean_of
 from sfumato.masking.microaggregation import ClusterSize, check_records, described_clusters
 
 Int = NDArray[np.int64]

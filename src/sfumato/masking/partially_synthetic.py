@@ -22,9 +22,9 @@ from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.data.values import CodedText
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.columns import magnitude, mean_of
 from sfumato.masking.fully_synthetic import check_values
 from sfumato.masking.leaf_donors import LeafSize, Trees
-from sfumato.masking.magnitude import magnitude, mean_of
 from sfumato.masking.predictors import check_predictors, orthonormal, regressors
 from sfumato.masking.transparency import Test
 

@@ -21,7 +21,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.magnitude import magnitude
+from sfumato.masking.columns import magnitude
 
 Real = NDArray[np.float64]
 

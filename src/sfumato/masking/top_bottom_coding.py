@@ -24,7 +24,7 @@ from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.data.values import text_of
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.magnitude import mean_of
+from sfumato.masking.columns import mean_of
 from sfumato.masking.transparency import Test
 
 _FEWEST_FOR_MEAN = 3

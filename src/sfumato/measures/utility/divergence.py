@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import Positive
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import Compared
+from sfumato.data.masked import Compared, compared
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.measures.parameters import Bins, ComparedColumns
-from sfumato.measures.utility.compared_records import compared
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -18,11 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.ranges import Either, Made, OneOf
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import Compared
+from sfumato.data.masked import Compared, compared
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Records
 from sfumato.measures.parameters import Bins, ComparedColumns
-from sfumato.measures.utility.compared_records import compared
 from sfumato.measures.utility.divergence import Cells, hellinger, kullback_leibler, mean_over_pairs
 from sfumato.measures.utility.probabilistic_loss import probabilistic_losses
 

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import Compared
+from sfumato.data.masked import Compared, compared
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.measures.parameters import ComparedColumns
-from sfumato.measures.utility.compared_records import compared
 from sfumato.measures.utility.probabilistic_loss import PairMoments
 from sfumato.measures.utility.units import in_own_units
 

@@ -20,12 +20,11 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.randomness import default
 from sfumato.core.ranges import Whole
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import Compared
+from sfumato.data.masked import Compared, compared
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.measures.parameters import ComparedColumns, DrawSeed
-from sfumato.measures.utility.compared_records import compared
 from sfumato.measures.utility.features import Encoding
 
 Real = NDArray[np.float64]

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import ColumnName, ColumnNames, Probability
 from sfumato.core.view import Measure, Score
-from sfumato.data.masked import Compared
+from sfumato.data.masked import Compared, compared
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
-from sfumato.measures.utility.compared_records import compared
 from sfumato.measures.utility.units import in_own_units
 
 Real = NDArray[np.float64]

@@ -192,7 +192,7 @@ def compare(
     require(workers is None or workers >= 1, "compare: workers is at least 1")
     for limit, what in ((most_risk, "most_risk"), (most_loss, "most_loss")):
         require(limit is None or 0 <= limit <= 1, f"compare: {what} is a share between 0 and 1")
-    people = read_once(microdata_of(data, schema))
+    people = read_once(data if isinstance(data, Microdata) and schema is None else microdata_of(data, schema))
     if not people.schema.quasi:
         raise InputError(
             'compare: no column has the role "quasi". Say which columns an outsider could know about a person '
@@ -244,20 +244,21 @@ def check_map(path: str | Path) -> Path:
 
 
 def _results(
-    people: Microdata, jobs: Sequence[Job], measures: Measures, workers: int, memory: Memory, progress: Progress
+    people: Microdata, jobs: Sequence[Job], measures: Measures, workers: int, memory: Memory | None, progress: Progress
 ) -> dict[Job, Mapping[str, Any]]:
-    description = measures.described()
-    digest = memory.digest(people) if memory.folder is not None else ""
-    names = {job: memory.name(_EDITION, _version(), digest, job.mask.described(), description, job.seed) for job in jobs}
+    names: dict[Job, str] = {}
+    description = None if memory is None else measures.described()
+    if memory is not None and description is not None:
+        digest = memory.digest(people)
+        names = {job: memory.name(_EDITION, _version(), digest, job.mask.described(), description, job.seed) for job in jobs}
     results: dict[Job, Mapping[str, Any]] = {}
-    for job in jobs:
-        remembered = memory.get(names[job]) if description is not None else None
-        if remembered is not None:
+    for job, name in names.items():
+        if memory is not None and (remembered := memory.get(name)) is not None:
             results[job] = remembered
 
     def keep(job: Job, result: Mapping[str, Any]) -> None:
         results[job] = result
-        if description is not None and "refused" not in result:
+        if memory is not None and job in names and "refused" not in result:
             memory.keep(names[job], result)
 
     progress("comparing", len(results), len(jobs))
@@ -302,9 +303,9 @@ def _lower(value: float, better: str) -> float:
     return float(value if better == "lower" else 1.0 - value)
 
 
-def _memory(cache: str | Path | bool) -> Memory:
+def _memory(cache: str | Path | bool) -> Memory | None:
     if cache is False:
-        return Memory(None)
+        return None
     if cache is True:
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return Memory(base / "sfumato" / "compare")

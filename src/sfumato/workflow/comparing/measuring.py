@@ -114,7 +114,7 @@ def run_all(
     done: Callable[[Job, Plain], None],
 ) -> None:
     """Do every job, on as many processes as `workers` says; `done` hears of each as it ends."""
-    description = measures.described()
+    description = measures.described() if workers > 1 and len(jobs) >= _FEW_JOBS else None
     apart = [job for job in jobs if description is not None and _is_public(job.mask)]
     here = [job for job in jobs if job not in apart]
     count = min(workers, len(apart))

@@ -26,9 +26,9 @@ _KEY_BYTES = 32
 class Memory:
     """Scores that were measured before, one small file each; names tell nothing to whoever lacks the key beside them."""
 
-    def __init__(self, folder: Path | None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._key = b"" if folder is None else _key_in(folder)
+        self._key = _key_in(folder)
 
     def name(self, *parts: object) -> str:
         """The name of a result by everything that it depends on."""
@@ -51,8 +51,6 @@ class Memory:
 
     def get(self, name: str) -> PlainDict | None:
         """What is remembered; a damaged file counts as nothing."""
-        if self.folder is None:
-            return None
         try:
             stored = json.loads((self.folder / f"{name}.json").read_bytes())
         except (OSError, ValueError):
@@ -61,8 +59,6 @@ class Memory:
 
     def keep(self, name: str, result: Plain) -> None:
         """Remember a result; a folder that cannot be written to is no reason to stop."""
-        if self.folder is None:
-            return
         path = self.folder / f"{name}.json"
         try:
             hidden = path.with_suffix(f".{os.getpid()}.part")
