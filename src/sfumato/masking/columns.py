@@ -1,4 +1,7 @@
-"""Which columns a mask works on, checked before anything is touched, and how large their numbers are, so that no sum overflows."""
+"""Which columns a mask works on, checked before anything is touched, and how large their numbers are.
+
+Dividing by a power of two is exact: in units of the magnitude squares and sums neither overflow nor vanish.
+"""
 
 from __future__ import annotations
 
