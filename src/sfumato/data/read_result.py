@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import pyarrow as pa
@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from sfumato.core.errors import SourceError, all_at_once
 from sfumato.data.column_types import FIRST_DAY, LAST_DAY, convert, infer, numbers_at_once
 from sfumato.data.decimals import exact_text
+from sfumato.data.number_codes import plain_codes, without_number_codes
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.data.values import CodedText, TypedColumn, text_of
 
@@ -183,6 +184,14 @@ def _typed(
         return TypedColumn(CodedText.of(column).to_arrow(), "string")
     declared_type = declared.type if declared is not None else None
     missing = frozenset(declared.missing) if declared is not None else frozenset()
+    typed = _read(name, column, textual, declared_type, missing, lenient=lenient)
+    return replace(typed, array=without_number_codes(typed.array, missing)) if missing else typed
+
+
+def _read(
+    name: str, column: pa.ChunkedArray, textual: bool, declared_type: Type | None, missing: frozenset[str], *, lenient: bool
+) -> TypedColumn:
+    """The column in its type, without cells whose text is a missing code."""
     if textual:
         quick = numbers_at_once(column) if not missing and declared_type in (None, "integer", "number") else None
         if quick is not None and declared_type in (None, quick.type):
@@ -191,7 +200,8 @@ def _typed(
         return convert(name, text, declared_type, lenient=lenient) if declared_type is not None else infer(name, text)
     if declared_type not in (None, "number") and pa.types.is_decimal(column.type):
         # never by way of floating-point numbers, which have too few digits for a long identifier
-        return convert(name, CodedText.of(exact_text(column)).without(missing), declared_type, lenient=lenient)
+        text = CodedText.of(exact_text(column)).without(missing.union(plain_codes(missing)))
+        return convert(name, text, declared_type, lenient=lenient)
     array, notes = normalise(name, within_calendar(column) if lenient else column)
     kind = type_name(array.type)
     if not years_are_printable(array):
@@ -205,12 +215,12 @@ def _typed(
 
 
 def _without_codes(array: pa.Array, missing: frozenset[str]) -> pa.Array:
-    """Values whose text is a missing code become missing, whatever their type."""
+    """Values whose text is a missing code become missing, whatever their type, and numbers that equal one."""
     text = CodedText.of(array).without(missing)
     if pa.types.is_dictionary(array.type):
         return text.to_arrow()
     absent = pa.array(text.codes < 0)
-    return pc.if_else(absent, pa.scalar(None, array.type), array)
+    return without_number_codes(pc.if_else(absent, pa.scalar(None, array.type), array), missing)
 
 
 def _description(declared: Column | None, described: Column | None, typed: TypedColumn) -> Column:

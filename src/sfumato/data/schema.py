@@ -116,7 +116,7 @@ class Column(Frozen):
     @field_validator("missing", mode="before")
     @classmethod
     def _codes_as_texts(cls, codes: Any) -> Any:
-        """A whole number is a code too: it is compared by its text."""
+        """A whole number is a code too."""
         if not isinstance(codes, (list, tuple)):
             return codes
         return [str(code) if isinstance(code, int) and not isinstance(code, bool) else code for code in codes]

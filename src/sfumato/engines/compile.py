@@ -14,12 +14,13 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
+from sfumato.data.number_codes import float_codes, plain_codes, whole_codes
 from sfumato.engines import plan as p
 from sfumato.engines.bounding import expanded
 from sfumato.engines.expressions import Dialect, Expression, Kind
 from sfumato.engines.plan import validate
 from sfumato.engines.postgres_conversions import from_decimal, from_text, is_decimal
-from sfumato.engines.sql_values import ZERO, as_kind, compile_expression, identifier, sql_type, text_literal
+from sfumato.engines.sql_values import ZERO, as_kind, compile_expression, identifier, literal, sql_type, text_literal
 
 __all__ = ["CompiledQuery", "Dialect", "PhysicalTable", "compile_plan"]
 
@@ -240,23 +241,40 @@ def null_safe_equal(left: exp.Column, right: exp.Column, kind: Kind, dialect: Di
     return exp.and_(values, exp.EQ(this=missing[0], expression=missing[1]))
 
 
+_NUMBERS = frozenset({"integer", "number", "wide"})
+
+
 def stored_value(raw: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.Expression:
     """A stored column in the one form that all engines agree on: no NaN, no declared missing codes, one
     type per kind."""
     value = raw
     if entry.missing:
-        codes = [text_literal(code) for code in entry.missing]
+        numeric = (entry.stored or entry.kind) in _NUMBERS
+        codes = dict.fromkeys((*entry.missing, *(plain_codes(entry.missing) if numeric else ())))
         text = exp.cast(raw.copy(), sql_type("string", dialect), copy=False)
-        value = exp.Case(ifs=[exp.If(this=exp.In(this=text, expressions=codes), true=exp.Null())], default=raw.copy())
+        value = _without(raw, text, [text_literal(code) for code in codes])
     if entry.stored == "number" and entry.kind == "string":
-        return as_kind(_exact_text(value, dialect), "string", dialect)
+        exact = _exact_text(value, dialect)
+        return as_kind(_without(exact, exact, [text_literal(code) for code in plain_codes(entry.missing)]), "string", dialect)
     if entry.strict and entry.stored == "string" and entry.kind == "integer":
         value = exp.Case(ifs=[exp.If(this=_is_whole(value, dialect), true=value.copy())])
     if dialect == "postgres" and is_decimal(entry):
         value = from_decimal(value, entry.kind)
     else:
         value = _readable(value, entry, dialect) if entry.lenient else as_kind(value, entry.kind, dialect)
+    if entry.kind in _NUMBERS:
+        # by value too, since engines write one number in several ways: -9 is also '-9.0' and '-9.00'
+        numbers = float_codes(entry.missing) if entry.kind == "number" else whole_codes(entry.missing)
+        value = _without(value, value, [literal(number, entry.kind, dialect) for number in numbers])
     return without_nan(value, dialect) if entry.kind == "number" else value
+
+
+def _without(value: exp.Expression, compared: exp.Expression, codes: list[exp.Expression]) -> exp.Expression:
+    """A value, or missing where what it is compared by is a code."""
+    if not codes:
+        return value
+    listed = exp.In(this=compared.copy(), expressions=codes)
+    return exp.Case(ifs=[exp.If(this=listed, true=exp.Null())], default=value.copy())
 
 
 def _is_whole(value: exp.Expression, dialect: Dialect) -> exp.Expression:

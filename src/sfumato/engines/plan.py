@@ -20,7 +20,7 @@ _SUMMED = 2**95
 
 @dataclass(frozen=True)
 class Field:
-    """A column of a stored table: its name, what it holds, and which texts mean "no value".
+    """A column of a stored table: its name, what it holds, and which texts, or numbers among numbers, mean "no value".
 
     A `lenient` column is missing where a stored value cannot be read as its kind, instead of an error: whether a
     question about people is answered must not depend on a record. `stored` is what the engine holds where that differs.

@@ -40,7 +40,7 @@ def with_codes(column: Column, opened: Microdata, name: str) -> Column:
     if not digests or not all(map(is_digest_of_code, digests)):
         return column
     values = [text for text in texts(opened.table().column(name).combine_chunks().unique()) if text is not None]
-    codes = [form for text in values for form in {text, text.removesuffix(".0")} if digest_of_code(form) in digests]
+    codes = [form for text in values for form in {text, text.removesuffix(".0"), f"{text}.0"} if digest_of_code(form) in digests]
     return column.model_copy(update={"missing": tuple(codes)})
 
 
