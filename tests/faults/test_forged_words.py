@@ -125,7 +125,7 @@ def test_a_mask_is_not_called_a_search(tmp_path: Path) -> None:
         kept = ("quasi_identifiers", "removed_columns", "pseudonymised_columns", "row_order", "unit")
         certificate["transparency"] = {name: certificate["transparency"][name] for name in kept}
 
-    refused(forged(tmp_path / "out" / "public", edit), "as if it were by another")
+    refused(forged(tmp_path / "out" / "public", edit), "what its columns do not have")
 
 
 @pytest.mark.parametrize("lost", ["hierarchies", "written_as"])

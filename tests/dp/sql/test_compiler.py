@@ -643,9 +643,16 @@ def test_a_nested_expression_is_not_written_out_exponentially() -> None:
 def test_an_expression_that_is_too_long_says_what_to_do() -> None:
     table = sf.read(pa.table({"x": [1.234, 2.5]}), schema={"dataset": "t", "columns": {"x": {"type": "number"}}})
     asked = sf.Session({"t": table}, budget=sf.PureDP(10**15))
-    with pytest.raises(Unsupported, match=r"ROUND\(a, digits\) is four of them.*in a sub-query"):
-        asked.sql("SELECT SUM(CLAMP(ROUND(x, 2), 0, 10)) AS n FROM t", epsilon=NO_NOISE)
-    for query in ("SUM(CLAMP(x, 0, 10)) AS n FROM t", "SUM(CLAMP(r, 0, 10)) AS n FROM (SELECT ROUND(x, 2) AS r FROM t)"):
+    deep = "x"
+    for _ in range(60):
+        deep = f"CASE WHEN {deep} > 1 THEN {deep} ELSE 0.5 END" if len(deep) < 4_000 else f"ABS({deep})"
+    with pytest.raises(Unsupported, match="too long|too deeply nested|in a sub-query"):
+        asked.sql(f"SELECT SUM(CLAMP({deep}, 0, 10)) AS n FROM t", epsilon=NO_NOISE)
+    for query in (
+        "SUM(CLAMP(x, 0, 10)) AS n FROM t",
+        "SUM(CLAMP(ROUND(x, 2), 0, 10)) AS n FROM t",
+        "SUM(CLAMP(r, 0, 10)) AS n FROM (SELECT ROUND(x, 2) AS r FROM t)",
+    ):
         assert asked.sql(f"SELECT {query}", epsilon=NO_NOISE).answer.rows[0][0] == pytest.approx(3.73, abs=0.01)
 
 

@@ -103,9 +103,8 @@ class _Terms:
             raise Unsupported(f"{function_name(node)} is not written as expected; check its arguments") from None
         if written_size(term.expression) > LONGEST:
             raise Unsupported(
-                "the expression is too long once it is written out: every operation repeats what it is done to, and ROUND(a, "
-                "digits) is four of them. Leave out what the noise hides anyhow, such as rounding, or compute parts of it in a "
-                "sub-query"
+                "the expression is too long once it is written out: operations that need a value twice repeat it. Leave out what "
+                "the noise hides anyhow, or compute parts of it in a sub-query."
             )
         return term
 
