@@ -7,6 +7,7 @@ comparisons. Noise is seeded.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.dp.sql import box
+from sfumato.dp.sql.box import Box
 from tests.dp.sql.coverage import asked, coverage, drawn, exact_numbers, table
 from tests.dp.sql.test_margins import REQUESTS
 
@@ -21,6 +24,7 @@ DRAWS = 250
 COUNTS = [f"COUNT_IF(x = {value})" for value in range(6)]
 A, B = COUNTS[:2]
 APART = [f"{count} - COUNT(*) / 6" for count in COUNTS]
+SIDES = (("low", -math.inf), ("high", math.inf))
 YES, NO = "FILTER (WHERE yes)", "FILTER (WHERE NOT yes)"
 
 #: Over equally many rows of the values 0 to 5.
@@ -82,6 +86,65 @@ def test_expressions_at_the_bound_are_covered(rows: int) -> None:
 def test_other_noises_are_covered(law: str) -> None:
     check(np.repeat(np.arange(6), 20), OF_EQUAL_COUNTS, law)
     check(np.full(120, 100), AT_THE_BOUND, law)
+
+
+#: Over 30 rows of the value 0: the condition holds for none of them, so that the exact answer is the default.
+WITH_A_DEFAULT = {
+    "COALESCE(NULLIF(COUNT_IF(x = 9), 0), 30)": 30,
+    "COALESCE(NULLIF(SUM(x), 0), 9999)": 9999,
+    "COALESCE(AVG(CASE WHEN x = 9 THEN x END), -1)": -1,
+    "COALESCE(STDDEV(CASE WHEN x = 9 THEN x END), -1)": -1,
+    "COALESCE(MEDIAN(CASE WHEN x = 9 THEN x END), -1)": -1,
+    "COALESCE(COUNT(*) / NULLIF(COUNT_IF(x = 9), 0), -500)": -500,
+    "ROUND(COALESCE(NULLIF(COUNT_IF(x = 9), 0), 30), -1)": 30,
+}
+
+
+@pytest.mark.parametrize("expression", WITH_A_DEFAULT)
+def test_a_default_that_is_far_away_is_covered(expression: str) -> None:
+    truth = WITH_A_DEFAULT[expression]  # not computed: a mean of no rows is always shown as some number
+    question, cost = asked(table(np.zeros(30, np.int64)), f"SELECT {expression} AS z FROM records", REQUESTS["laplace"](1))
+    intervals = drawn(question, cost, exact_numbers(question, cost), DRAWS, expression).interval_table(0.95)["z"].to_pylist()
+    low, high = ([far if each is None or each[end] is None else each[end] for each in intervals] for end, far in SIDES)
+    assert np.mean((np.array(low) <= truth) & (truth <= np.array(high))) >= least(DRAWS)
+    assert "/" in expression or None not in intervals  # a ratio may be anything where its divisor may be zero
+
+
+def test_a_default_that_is_not_needed_makes_nothing_wider() -> None:
+    shown = {"n": "COUNT(*)", "total": "SUM(x)", "mean": "AVG(x)", "tens": "ROUND(SUM(x), -1)"}
+    columns = ", ".join(f"{given} AS {name}, COALESCE({given}, -1) AS {name}_or" for name, given in shown.items())
+    answer = records(np.full(300, 50), 1).sql(f"SELECT {columns} FROM records", epsilon=1)
+    (row,) = answer.intervals().to_pylist()
+    assert all(row[name] == row[f"{name}_or"] is not None for name in shown)
+
+
+@pytest.mark.parametrize("expression", ["FLOOR(ABS({}) / 49)", "FLOOR({} / 49)", "{} // 49", "FLOOR(GREATEST({}, 0) / 49)"])
+def test_a_quotient_is_not_rounded_past_a_whole_number(expression: str) -> None:
+    given = table(np.r_[np.zeros(49, np.int64), np.ones(30, np.int64)])
+    query = f"SELECT {expression.format(A)} AS z FROM records"
+    (found,) = coverage(given, query, REQUESTS["laplace"](2), draws=1000, errors=0).values()
+    assert found.truth == 1 and found.held >= least(1000), found
+
+
+@pytest.mark.parametrize("number", [49.0, 98.0, 103.0, -49.0])
+def test_a_number_divided_by_itself_is_one(number: float) -> None:
+    exact = Box.exactly(np.array([[number]]))
+    assert box.divided(exact, exact).low.item() == box.divided(exact, exact).high.item() == 1
+
+
+def test_a_sum_rounded_on_the_outside_has_the_rounded_ends() -> None:
+    rounded: dict[str, Callable[[float], float]] = {
+        "ROUND({}, -2)": lambda end: math.floor(end / 100 + 0.5) * 100,
+        "FLOOR({} / 300)": lambda end: math.floor(end / 300),
+        "CEIL({} / 300)": lambda end: math.ceil(end / 300),
+    }
+    shown = ", ".join(f"{each.format('COUNT(*)')} AS r{place}" for place, each in enumerate(rounded))
+    for rows in (1000, 1048, 1101):
+        answer = records(np.zeros(rows, np.int64), rows).sql(f"SELECT COUNT(*) AS n, {shown} FROM records", epsilon=1)
+        (ends,), (errors,) = answer.intervals().to_pylist(), answer.errors.to_pylist()
+        for place, compute in enumerate(rounded.values()):
+            assert ends[f"r{place}"] == {side: compute(ends["n"][side]) for side in ("low", "high")}, (rows, place)
+            assert errors[f"r{place}"] > 0
 
 
 def test_sums_and_ratios_are_no_wider_than_they_have_to_be() -> None:

@@ -74,7 +74,10 @@ class Box:
 
     def unless(self, other: Box) -> Box:
         """The value, missing where it equals the other."""
-        return Box.of(self.low, self.high, self.lost | (self.low <= other.high) & (other.low <= self.high))
+        same = equal(self, other)
+        # Where both are known and equal there is no value: ends beyond each other, which add nothing to a default.
+        low, high = np.where(same.low > 0, np.inf, self.low), np.where(same.low > 0, -np.inf, self.high)
+        return Box.of(low, high, same.lost | (same.high > 0))
 
 
 def added(one: Box, other: Box) -> Box:
@@ -99,8 +102,12 @@ def divided(one: Box, other: Box) -> Box:
     """The quotient; anything where the divisor may be zero."""
     zero = (other.low <= 0) & (other.high >= 0)
     low, high = (np.where(zero, 1.0, end) for end in (other.low, other.high))
-    quotient = multiplied(one, Box(1 / high, 1 / low, other.lost))
-    return Box(np.where(zero, -np.inf, quotient.low), np.where(zero, np.inf, quotient.high), quotient.lost | zero)
+    # Each quotient by itself: a reciprocal is rounded, and 49 * (1 / 49) is less than 1.
+    quotients = [a / b for a in (one.low, one.high) for b in (low, high)]
+    # Of two ends that nothing bounds: each number over one without bounds comes as near to zero as one likes.
+    ends = [np.where(np.isnan(quotient), 0.0, quotient) for quotient in quotients]
+    lowest, highest = np.minimum.reduce(ends), np.maximum.reduce(ends)
+    return Box.of(np.where(zero, -np.inf, lowest), np.where(zero, np.inf, highest), one.lost | other.lost | zero)
 
 
 def raised(one: Box, other: Box) -> Box:

@@ -217,7 +217,7 @@ ROWS = (
         "COALESCE(a, b, …)", (exp.Coalesce,), "the first value that is not missing", _coalesce,
         OverAnswers(
             one_kind, _first_present, array_of_several(lambda first, other: np.where(np.isnan(first), other, first)),
-            contracts="first", image=image_by_twos(Box.or_else),
+            image=image_by_twos(Box.or_else),
         ),
         reads=("is_nvl", "is_null"),
     ),

@@ -10,10 +10,10 @@ import numpy as np
 from sqlglot import exp
 
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
-from sfumato.dp.sql.box import Box, Floats
+from sfumato.dp.sql.box import Box, Floats, Truths
 from sfumato.dp.sql.expected_error import lattice_steps, linear_change, linear_margin
 from sfumato.dp.sql.grouping import KEY
-from sfumato.dp.sql.images import image, is_linear, parts_of, plain, selects
+from sfumato.dp.sql.images import image, is_linear, parts_of, plain, selects, steady
 from sfumato.dp.sql.language import computed, evaluate
 from sfumato.dp.sql.margins import Possible, numbers, reaches
 from sfumato.dp.sql.noise import Price
@@ -30,6 +30,8 @@ CellError = tuple[float | None, Reach | None]
 NO_ERROR: CellError = (None, None)
 #: As sure as one can be.
 _CERTAIN = math.nextafter(1.0, 0.0)
+#: What an end that is no whole number may be off, as a share: steps are known to 12 digits.
+_LAST_DIGITS = 1e-11
 
 
 def column_law(question: Question, price: Price, expression: exp.Expression) -> ColumnLaw:
@@ -40,7 +42,7 @@ def column_law(question: Question, price: Price, expression: exp.Expression) -> 
         noise = price.noises[statistic.parts[0]]
         if statistic.linear:
             return OneNoise(noise.law, noise.amount, noise.step)
-    smoothed = smooth(expression) if noisy_parts(expression) else None
+    smoothed = smooth(expression, steady(question)) if noisy_parts(expression) else None
     if smoothed is None:
         return SumOfNoises(general)
     change = linear_change(question, price, smoothed)
@@ -87,11 +89,15 @@ def _of_one_shape(
     places: Sequence[int],
     keys: Sequence[Group],
 ) -> list[CellError]:
-    smoothed = None if bends(node) or selects(question, price, node) else smooth(node)
+    smoothed = None if bends(node) or selects(question, price, node) else smooth(node, steady(question))
     change = None if smoothed is None or smoothed.roundings else linear_change(question, price, smoothed)
-    if smoothed is not None and change is not None:
-        return [(change.error(smoothed.grid), None)] * len(places)
+    error = None if smoothed is None or change is None else change.error(smoothed.grid)
+    if error is not None and smoothed is not None and smoothed.grid is None:
+        return [(error, None)] * len(places)
     group_reaches = Images(possible).reaches(node, places, keys) if places else []
+    if error is not None:
+        # The error is that of the noise and of a rounding; the ends are rounded themselves, which is nearer.
+        return [(error, reach) for reach in group_reaches]
     return [NO_ERROR if reach is None else (reach.standard_error(possible.law), reach) for reach in group_reaches]
 
 
@@ -119,12 +125,37 @@ class Images:
             low, high = np.broadcast_to(ends.low, shape), np.broadcast_to(ends.high, shape)
             shown = np.where(low[:, :1] == high[:, :1], low[:, :1], np.nan)
             below, above = np.maximum(shown - low[:, 1:], 0.0), np.maximum(high[:, 1:] - shown, 0.0)
+            # A difference is rounded: around what is shown the distances reach both ends.
+            below = np.where(shown - below > low[:, 1:], np.nextafter(below, np.inf), below)
+            above = np.where(shown + above < high[:, 1:], np.nextafter(above, np.inf), above)
         return reaches(shown, below, above)
 
     def _box(self, part: exp.Expression, places: Sequence[int], keys: Sequence[Group], levels: Sequence[float]) -> Box:
         """A part as it is shown, then between its ends at each level, then for certain."""
         shown, below, above = self._distances(part, places, keys, levels)
-        return Box.of(np.hstack([shown, shown - below]), np.hstack([shown, shown + above]))
+        lost = np.hstack([np.zeros_like(shown, dtype=np.bool_), self._lost(part, places, keys, levels)])
+        return Box.of(np.hstack([shown, shown - below]), np.hstack([shown, shown + above]), lost)
+
+    def _lost(self, part: exp.Expression, places: Sequence[int], keys: Sequence[Group], levels: Sequence[float]) -> Truths:
+        """Where a part may have no value, at each level and then for certain: too few rows, or a divisor of zero.
+
+        That takes no share of the confidence: either there is a value, to which the ends apply, or there is none, and then this
+        says so at the confidence. Nothing is known of the rows of a quantile.
+        """
+        if is_linear(self.question, part):
+            return np.zeros((len(places), len(levels) + 1), dtype=np.bool_)
+        lost = np.ones((len(places), len(levels) + 1), dtype=np.bool_)
+        if selects(self.question, self.price, part):
+            return lost
+        if isinstance(part, exp.Div):
+            shown, below, _ = self._distances(part.expression, places, keys, levels)
+            return np.abs(shown) <= below
+        statistic = self.question.statistics[part.name.removeprefix(PLACEHOLDER)]
+        if statistic.count is not None:
+            rows = self.possible.noisy[statistic.count][np.asarray(places, dtype=np.int64), None]
+            margins = [self.price.noises[statistic.count].margin(level) for level in levels]
+            lost[:, :-1] = rows - margins < statistic.fewest
+        return lost
 
     def _distances(
         self, part: exp.Expression, places: Sequence[int], keys: Sequence[Group], levels: Sequence[float]
@@ -140,6 +171,8 @@ class Images:
         change = linear_change(self.question, self.price, Smooth(part))
         margins = [math.inf if change is None else linear_margin(self.price, change, level) for level in levels]
         distances = np.broadcast_to([*margins, np.inf], (len(places), len(levels) + 1))
+        whole = (shown == np.rint(shown)) & (distances == np.rint(distances))
+        distances = np.where(whole, distances, distances + _LAST_DIGITS * (np.abs(shown) + distances))
         return shown, distances, distances
 
     def _shown(self, part: exp.Expression, places: Sequence[int], keys: Sequence[Group]) -> Floats:

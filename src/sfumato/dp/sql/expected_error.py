@@ -21,7 +21,7 @@ from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_devia
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
 from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.grouping import KEY, AnswerColumn
-from sfumato.dp.sql.images import image, is_linear, parts_of, plain, selects
+from sfumato.dp.sql.images import image, is_linear, parts_of, plain, selects, steady
 from sfumato.dp.sql.language import check, evaluate
 from sfumato.dp.sql.measurement import BRANCHING, QueryMeasurement
 from sfumato.dp.sql.noise import Noise, Price, errors_in_sum_margin
@@ -181,7 +181,7 @@ class _Expected:
         kind = check(node, self._kind)
         if kind in ("string", "boolean", "date"):
             return ColumnNote(column.name, kind, None, note=_TEXT)
-        smoothed = smooth(node)
+        smoothed = smooth(node, steady(self.question))
         if smoothed is None:
             return ColumnNote(column.name, what, None, note=_JUMPS)
         if isinstance(smoothed.node, exp.Column) and self._statistic(smoothed.node.name).tree is not None:

@@ -50,7 +50,12 @@ def _is_part(question: Question, price: Price, node: exp.Expression) -> bool:
 
 def is_linear(question: Question, node: exp.Expression) -> bool:
     """True for sums and multiples of counts and sums."""
-    return linear(node, {text for text, each in question.statistics.items() if each.tree is None and each.steady})
+    return linear(node, steady(question))
+
+
+def steady(question: Question) -> set[str]:
+    """The counts and sums: they always have a value, with the same error whatever the data."""
+    return {text for text, each in question.statistics.items() if each.tree is None and each.steady}
 
 
 def _rounds(node: exp.Expression) -> bool:

@@ -47,16 +47,22 @@ class Smooth:
     grid: float | None = None
 
 
-def smooth(node: exp.Expression) -> Smooth | None:
-    """The expression without roundings, and without what on its outside can only shrink an error; None where it jumps."""
-    inner, grid = _peeled(node)
+def smooth(node: exp.Expression, steady: Collection[str]) -> Smooth | None:
+    """The expression without roundings, and without what on its outside can only shrink an error; None where it jumps.
+
+    `steady` are the statistics that always have a value, with the same error whatever the data.
+    """
+    inner, grid = _peeled(node, steady)
     roundings: dict[str, float] = {}
     unrounded = _unrounded(inner, roundings)
     return None if unrounded is None else Smooth(unrounded, roundings, grid)
 
 
-def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None]:
-    """Without signs, casts, defaults, limits and one rounding on the outside: none of them makes two values differ more."""
+def _peeled(node: exp.Expression, steady: Collection[str]) -> tuple[exp.Expression, float | None]:
+    """Without signs, casts, limits and one rounding on the outside: none of them makes two values differ more.
+
+    Without a default as well where it is never needed; elsewhere it may be as far away as one likes.
+    """
     grid: float | None = None
     while True:
         operator = over_answers(node)
@@ -67,10 +73,18 @@ def _peeled(node: exp.Expression) -> tuple[exp.Expression, float | None]:
             grid, node = rounding
         elif operator is not None and rounding is None and operator.contracts == "first" and noisy_parts(listed[0]):
             node = listed[0]
+        elif isinstance(node, exp.Coalesce) and noisy_parts(listed[0]) and _always_there(listed[0], steady):
+            node = listed[0]
         elif operator is not None and operator.contracts == "single" and len(noisy) == 1:
             node = noisy[0]
         else:
             return node, grid
+
+
+def _always_there(node: exp.Expression, steady: Collection[str]) -> bool:
+    """True where noise does not decide whether an expression has a value: sums of steady statistics, rounded or not."""
+    rounding = _rounding(node)
+    return _always_there(rounding[1], steady) if rounding is not None else linear(node, steady)
 
 
 def bends(node: exp.Expression) -> bool:
