@@ -291,7 +291,7 @@ def _repeated(new: Newest, others: Sequence[_Earlier], noisy: Sequence[Entry]) -
     masks, tables = [mask for mask, _ in masked], [table for _, table in masked]
     repeats = repeated_masks(masks, tables)
     by_column: dict[str, str] = {}
-    told: list[Repeated] = []
+    sums: list[Repeated] = []
     unchanged: list[str] = []
     unsummed: list[str] = []
     for column in sorted({each.column for each in repeats}):
@@ -309,8 +309,8 @@ def _repeated(new: Newest, others: Sequence[_Earlier], noisy: Sequence[Entry]) -
             unsummed.append(f"'{column}'")
         else:
             by_column[column] = "; ".join(each.sentence() for each in about)
-            told += about
-    said = "; ".join([*in_words(told), *unchanged])
+            sums += about
+    said = "; ".join([*in_words(sums), *unchanged])
     finding = f". Whoever can tell which records belong together learns more than from one release alone: {said}" if said else ""
     if unsummed:
         finding += f". What the releases tell of {', '.join(unsummed)} was not added up: {ADDS_UP}"
