@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.data.schema import Schema
 from tests.conformance.masks import example
 from tests.conformance.masks import people as maskable
 from tests.conformance.methods import SEARCHES
@@ -69,6 +70,33 @@ def test_a_masked_release_is_attacked_as_its_folder_is(mask: str, tmp_path: Path
     release = sf.protect(people, [], example(mask), seed=1, utility=[], risk=[])
     known: dict[str, Any] = {"register": people.table(), "aligned": True}
     assert attack_folder(release, **known) == attack_folder(release.save(tmp_path / "release"), **known)
+
+
+DAYS: dict[str, Any] = {
+    "dates": {"dates": ["month", "year"]},
+    "mask": {"mask": "right"},
+    "file": {"file": "days.csv"},
+}
+
+
+@pytest.mark.parametrize("by", DAYS)
+def test_a_view_is_read_over_the_register_as_its_release_is(by: str, tmp_path: Path) -> None:
+    """A view that was made without the register, or with another, finds everybody whom the folder finds."""
+    days = [f"2020-{1 + n % 12:02d}-{1 + n % 7:02d}" for n in range(84)]
+    (tmp_path / "days.csv").write_text("".join(f"{day};{day[:7]};{day[:4]};*\n" for day in sorted(set(days))))
+    day = {"role": "quasi", "type": "date" if by == "dates" else "string", "hierarchy": DAYS[by]}
+    ills = ["cold", "flu", "gout"] * 28
+    source = pa.table({"day": days, "ill": ills})
+    columns = {"day": day, "ill": {"role": "sensitive", "type": "string"}}
+    schema = Schema.parse({"dataset": "days", "columns": columns}).replace(folder=str(tmp_path))
+    release = sf.protect(sf.read(source, schema), [sf.KAnonymity(3)], sf.Lattice(suppression=0.3), seed=1)
+    register = pa.table({"day": sorted(set(days))})
+    folder = release.save(tmp_path / "release")
+    at_hand = sf.attack(release, register=register, only="Linkage")
+    assert at_hand[0].success > 0
+    other = pa.table({"day": days[:1]})
+    for view in (release.view(), release.view(register=other), release.view(register=register), folder):
+        assert sf.attack(view, register=register, only="Linkage") == at_hand
 
 
 def covers(shown: str | None, value: Any) -> bool:

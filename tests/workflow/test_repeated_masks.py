@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core.certificate import plain
 from sfumato.core.errors import Cancelled
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.report.summary import summary_lines
+from sfumato.workflow.earlier.comparing import ADDS_UP
+from sfumato.workflow.verifying.stated_comparison import refuse_other_comparison
 
 DRAW = np.random.default_rng(0)
 AGES = DRAW.permutation(np.arange(1000, 1100))
@@ -39,7 +43,54 @@ def test_a_law_of_pram_without_a_bound_stops_no_release(unbounded: Any, tmp_path
     assert released(tmp_path, unbounded)["earlier_releases"] == 0
     again = released(tmp_path, sf.Pram(0.5, columns=("g",)))
     assert again["repeated_masks"] == {"g": "no finite ε bounds the losses in 'g' (2 releases) together"}
-    assert released(tmp_path, sf.AdditiveNoise(0.5, columns=("age",)))["repeated_masks"] == again["repeated_masks"]
+    both = sf.Combined(masks=(sf.AdditiveNoise(0.5, columns=("age",)), sf.Pram(0.5, columns=("g",))))
+    assert released(tmp_path, both)["repeated_masks"] == {"g": f"what the releases tell of 'g' was not added up: {ADDS_UP}"}
+
+
+WEAK = sf.Pram(0.5, columns=("g",))
+BLUR = sf.AdditiveNoise(0.5, columns=("age",))
+SHOWN = "is published as it is in 1 of the releases"
+UNSUMMED = f"was not added up: {ADDS_UP}"
+
+
+@pytest.mark.parametrize("newest", [True, False])
+@pytest.mark.parametrize(
+    ("repeated", "other", "column", "words"),
+    [
+        (WEAK, BLUR, "g", SHOWN),
+        (WEAK, sf.Mdav(5, columns=("age",)), "g", SHOWN),
+        (WEAK, sf.Combined(masks=(BLUR, sf.Pram(0.9, columns=("g",)))), "g", UNSUMMED),
+        (WEAK, sf.Pram(0.9, columns=("g",), strata=("s",)), "g", UNSUMMED),
+        (WEAK, sf.Lattice(), "g", UNSUMMED),
+        (BLUR, WEAK, "age", SHOWN),
+        (BLUR, sf.RankSwapping(10, columns=("age",)), "age", UNSUMMED),
+        (BLUR, sf.Lattice(), "age", UNSUMMED),
+        (sf.Pram(0.8, columns=("s",)), sf.Lattice(), "s", SHOWN),
+    ],
+    ids=lambda each: None if isinstance(each, str) else type(each).__name__,
+)
+def test_no_total_stands_beside_a_release_that_it_leaves_out(
+    repeated: Any, other: Any, column: str, words: str, newest: bool, tmp_path: Path
+) -> None:
+    data = table()
+    sensitive = {**data.schema.columns, "s": Column(role="sensitive", type="string")}
+    rows = data.table().append_column("s", pa.array(["x", "y"] * 50))
+    people = sf.read(rows, data.schema.replace(columns=sensitive))
+    for method in (repeated, repeated, other) if newest else (other, repeated, repeated):
+        promised = [sf.KAnonymity(2)] if isinstance(method, sf.Lattice) else []
+        composition = dict(sf.protect(people, promised, method, ledger=tmp_path / "l.db").certificate.composition)
+    assert words in composition["repeated_masks"][column] and words in composition["finding"]
+    for total in ("at most", "average down", "narrowest"):
+        assert total not in composition["repeated_masks"][column] + composition["finding"]
+    refuse_other_comparison(json.loads(json.dumps(plain(composition))))
+
+
+def test_no_total_stands_beside_a_release_that_cannot_be_read(tmp_path: Path) -> None:
+    released(tmp_path, WEAK)
+    for kept in (tmp_path / "l.db.releases").iterdir():
+        kept.unlink()
+    assert "repeated_masks" not in released(tmp_path, WEAK)
+    assert UNSUMMED in released(tmp_path, WEAK)["repeated_masks"]["g"]
 
 
 @pytest.mark.parametrize("method", [sf.RankSwapping(10, columns=("age",)), sf.AdditiveNoise(0.5, columns=("age",))])

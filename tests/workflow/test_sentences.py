@@ -110,10 +110,11 @@ def test_a_seeded_release_of_the_same_table_is_not_said_to_be_of_another(
 
 
 def test_two_kinds_of_masks_of_one_column_are_both_told(tmp_path: Path) -> None:
-    for method in (sf.AdditiveNoise(0.5, columns=("age", "visits")), sf.RankSwapping(p=10, columns=("age",))):
+    both = ("age", "visits")
+    for method in (sf.AdditiveNoise(0.5, columns=both), sf.RankSwapping(p=10, columns=both)):
         for _ in range(2):
             sf.mask(people(), method, ledger=tmp_path / "l.db")
-    again = sf.mask(people(), sf.AdditiveNoise(0.5, columns=("age", "visits")), ledger=tmp_path / "l.db").certificate.composition
+    again = sf.mask(people(), sf.AdditiveNoise(0.5, columns=both), ledger=tmp_path / "l.db").certificate.composition
     assert "the noise in each of 'age' and 'visits' (3 releases) may average" in again["finding"]
     assert "the noise in 'age'" in again["repeated_masks"]["age"] and "the rank in 'age'" in again["repeated_masks"]["age"]
     assert "None of them could be compared" in again["finding"]

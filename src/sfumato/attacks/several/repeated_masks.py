@@ -11,13 +11,16 @@ Willenborg, de Wolf, "Post randomisation for statistical disclosure control", Jo
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 from sfumato.core.plain_data import Plain
-from sfumato.measures.risk.linkage.transparency import strata_told, windows_told
+from sfumato.measures.risk.linkage.transparency import steps_told, strata_told, windows_told
+
+#: How a release shows a column that it leaves unchanged.
+AS_IT_IS = "as it is"
 
 
 @dataclass(frozen=True)
@@ -89,12 +92,32 @@ def _all_laws(
     return [
         ((column, kind, table), number)
         for release, table in zip(releases, tables or [None] * len(releases), strict=True)
-        if "steps" not in release and not strata_told(release)
         for (column, kind), number in _laws(release)
     ]
 
 
+def can_be_told(kinds: Collection[str], showings: Collection[str | None]) -> bool:
+    """Whether what `repeated_masks` says of a column, by these kinds of masks, is about every release that shows it; a bound on
+    the losses holds for no other kind of mask."""
+    return set(showings) == set(kinds) and ("categories" not in kinds or len(set(kinds)) == 1)
+
+
+def how_shown(column: str, facts: Plain) -> str | None:
+    """How a release shows one of its columns: by the kind of the one mask that changed it, or as it is; None where neither is
+    certain. `facts` is what the release tells about itself."""
+    if column in facts.get("pseudonymised_columns", ()):
+        return None
+    if "masked_columns" not in facts and "steps" not in facts:  # a search generalises quasi-identifiers, and nothing else
+        return AS_IT_IS if column not in facts.get("quasi_identifiers", (column,)) else None
+    if all(column not in step.get("masked_columns", (column,)) for step in steps_told(facts)):
+        return AS_IT_IS
+    kinds = [kind for (name, kind), _ in _laws(facts) if name == column]
+    return kinds[0] if kinds else None
+
+
 def _laws(facts: Mapping[str, Any]) -> list[tuple[tuple[str, str], float]]:
+    if "steps" in facts or strata_told(facts):  # their laws are others
+        return []
     columns = [str(name) for name in facts.get("masked_columns", ())]
     if "noise_variance_ratio" in facts:
         return [((name, "noise"), float(facts["noise_variance_ratio"])) for name in columns]

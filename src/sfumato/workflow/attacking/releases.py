@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -232,10 +233,10 @@ def _by_key(view: TableView, people: pa.Table, key: str) -> NDArray[np.int64]:
 
 def view_of(release: Attackable, people: pa.Table | None) -> TableView:
     """What somebody sees of a release in a folder who knows these people: of rows also what their texts stand for, by the
-    published hierarchies over the values the attacker knows. A view is taken as it is.
+    published hierarchies over the values the attacker knows. The texts of a view are read so again, whoever it was made for.
     """
     if isinstance(release, View):
-        return release
+        return _read_over(release, people)
     if not isinstance(release, (str, Path)):
         return release.view(register=people)
     try:
@@ -264,6 +265,25 @@ def _trees(table: pa.Table, schema: Schema, people: pa.Table | None) -> dict[str
         if values is not None:
             trees[name] = hierarchy_builders.build(name, column, values, None, schema.folder)
     return trees
+
+
+def _read_over(view: TableView, people: pa.Table | None) -> TableView:
+    """The view with its quasi-identifiers read over the values of these people; files of hierarchies are in it already."""
+    from sfumato.data import hierarchy_builders
+
+    result = view.result
+    if people is None or not isinstance(result, ReleasedTable):
+        return view
+    trees = dict(result.hierarchies)
+    for name, column in view.schema.columns.items():
+        spec, values = column.hierarchy, _known_values(name, column, result.table, people)
+        if spec is None or values is None or column.role == "sensitive":
+            continue
+        if spec.file is None or column.items is not None:
+            trees[name] = hierarchy_builders.build(name, column, values)
+        elif name in trees:
+            trees[name] = hierarchy_builders.cover(trees[name], values, name=name, missing=spec.missing)
+    return replace(view, result=replace(result, hierarchies=trees))
 
 
 def person(target: Target) -> pa.Table | None:

@@ -105,9 +105,8 @@ class _Earlier:
     same_rows: bool = False
     gone: bool = False
     changed_table: bool | None = False  # None: the fingerprints have different keys, and do not tell
-    mask: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what a masked release tells about itself
     table: str | None = None  # the fingerprint of the table behind it
-    reading: Reading | None = field(default=None, repr=False)
+    reading: Reading | None = field(default=None, repr=False)  # None: how it shows its columns is not known
 
 
 def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None, *, counted: bool = False) -> PlainDict:
@@ -165,7 +164,7 @@ def _compared(ledger: Ledger, new: Newest, original: Microdata | None, *, counte
         comparison["made_with_noise"] = len(noisy)
     finding = _in_words(others, noisy, combined, repeated=len(tables) > len(others))
     try:
-        masks, said = _repeated(new, others)
+        masks, said = _repeated(new, others, noisy)
     except Cancelled:
         raise
     except Exception:  # what is kept may be in no known form
@@ -193,8 +192,7 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
         return _Earlier(entry.hash, same_rows=True)
     if reading.masked or new.reading.masked or named.is_mask(payload.get("method")):
         why = "values that a mask changed need not be those of people, and have no classes to lay over others"
-        mask = reading.transparency if reading.masked else {}
-        return _Earlier(entry.hash, why_not=why, mask=mask, table=payload.get("fingerprint"))
+        return _Earlier(entry.hash, why_not=why, table=payload.get("fingerprint"), reading=_certain(reading, entry))
     same = new.fingerprint is not None and payload.get("fingerprint") == new.fingerprint
     today = Today(new.reading, new.view.result.hierarchies, original, same)
     try:
@@ -265,25 +263,57 @@ def _written_otherwise(readings: Sequence[Reading]) -> str | None:
     return None
 
 
-def _repeated(new: Newest, others: Sequence[_Earlier]) -> tuple[dict[str, str], str]:
-    """What the masks of several releases give away together, by column and in words."""
-    masked = [(each.mask, each.table or each.name) for each in others if each.mask]
-    if new.reading.masked:
-        masked.insert(0, (new.reading.transparency, new.fingerprint or new.entry.hash))
+def _certain(reading: Reading, entry: Entry) -> Reading | None:
+    """The reading of a release, unless a mask made it that tells nothing about itself."""
+    return reading if reading.masked or not named.is_mask(entry.payload.get("method")) else None
+
+
+def _repeated(new: Newest, others: Sequence[_Earlier], noisy: Sequence[Entry]) -> tuple[dict[str, str], str]:
+    """What the masks of several releases give away together, by column and in words. Nothing is added up for a column that a
+    release shows in a way that the sum does not cover."""
+    from sfumato.attacks.several.repeated_masks import (
+        AS_IT_IS,
+        Repeated,
+        can_be_told,
+        how_shown,
+        in_words,
+        over_other_tables,
+        repeated_masks,
+    )
+
+    readings = [_certain(new.reading, new.entry), *(each.reading for each in others)]
+    sources = [new.fingerprint or new.entry.hash, *(each.table or each.name for each in others)]
+    masked = [
+        (each.transparency, source) for each, source in zip(readings, sources, strict=True) if each is not None and each.masked
+    ]
     if not masked:
         return {}, ""
-    from sfumato.attacks.several.repeated_masks import in_words, over_other_tables, repeated_masks
-
     masks, tables = [mask for mask, _ in masked], [table for _, table in masked]
     repeats = repeated_masks(masks, tables)
-    by_column = {
-        column: "; ".join(each.sentence() for each in repeats if each.column == column)
-        for column in sorted({each.column for each in repeats})
-    }
-    said = "; ".join(in_words(repeats))
-    finding = (
-        f". Whoever can tell which records belong together learns more than from one release alone: {said}" if repeats else ""
-    )
+    by_column: dict[str, str] = {}
+    sums: list[Repeated] = []
+    unchanged: list[str] = []
+    unsummed: list[str] = []
+    for column in sorted({each.column for each in repeats}):
+        about = [each for each in repeats if each.column == column]
+        showings = [
+            None if each is None else how_shown(column, each.transparency)
+            for each in readings
+            if each is None or column in each.columns
+        ]
+        if plain := showings.count(AS_IT_IS):
+            by_column[column] = f"'{column}' is published as it is in {plain} of the releases"
+            unchanged.append(by_column[column])
+        elif _outside_accounts(noisy) or not can_be_told([each.kind for each in about], showings):
+            by_column[column] = f"what the releases tell of '{column}' was not added up: {ADDS_UP}"
+            unsummed.append(f"'{column}'")
+        else:
+            by_column[column] = "; ".join(each.sentence() for each in about)
+            sums += about
+    said = "; ".join([*in_words(sums), *unchanged])
+    finding = f". Whoever can tell which records belong together learns more than from one release alone: {said}" if said else ""
+    if unsummed:
+        finding += f". What the releases tell of {', '.join(unsummed)} was not added up: {ADDS_UP}"
     if apart := over_other_tables(masks, tables):
         listed = ", ".join(f"'{column}'" for column in apart)
         finding += (
@@ -291,6 +321,11 @@ def _repeated(new: Newest, others: Sequence[_Earlier]) -> tuple[dict[str, str], 
             f"one: {ADDS_UP}"
         )
     return by_column, finding
+
+
+def _outside_accounts(noisy: Sequence[Entry]) -> int:
+    """How many results made with noise no account covers."""
+    return sum(entry.payload.get("charged") is None or entry.payload.get("private") is not True for entry in noisy)
 
 
 def _read_by_all(view: View[ReleasedTable, Schema], quasi: Sequence[str]) -> View[ReleasedTable, Schema]:
@@ -321,7 +356,7 @@ def _in_words(others: Sequence[_Earlier], noisy: Sequence[Entry], combined: Mapp
         )
         parts.append(f"{could_not} be compared: {why.rstrip('.')}; {ADDS_UP}")
     if noisy:
-        free = sum(entry.payload.get("charged") is None or entry.payload.get("private") is not True for entry in noisy)
+        free = _outside_accounts(noisy)
         words = (
             f"{len(noisy)} earlier result{'s' * (len(noisy) > 1)} of this dataset made with noise: what was charged adds up in"
         )
