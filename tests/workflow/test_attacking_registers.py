@@ -14,6 +14,8 @@ import pytest
 import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.workflow.attacking.registers import CodesNotApplied
+from sfumato.workflow.earlier.read_alike import read_described
+from sfumato.workflow.earlier.readings import digest_of_code
 from tests.workflow.attacked import attack_folder
 
 SCHEMA = """dataset = "people"
@@ -99,6 +101,24 @@ def test_a_frame_without_a_schema_is_read_in_the_same_way(place: Path, take: Any
         for register in (take(place / "coded.csv"), place / "coded.csv")
     )
     assert frame == file
+
+
+def test_a_register_that_pandas_wrote_with_points_is_read_alike(place: Path, tmp_path: Path) -> None:
+    """A column of whole numbers with an empty cell is one of floating-point numbers to pandas, and so are its codes."""
+    frame = pd.read_csv(place / "coded.csv", dtype={"zip": "string", "age": "float"})
+    frame.to_csv(tmp_path / "floats.csv", index=False)
+    assert "999.0" in (tmp_path / "floats.csv").read_text()
+    [floats] = sf.attack(place / "local", register=tmp_path / "floats.csv", only="Linkage")
+    [empty] = sf.attack(place / "local", register=place / "empty.csv", only="Linkage")
+    assert floats == empty
+
+
+@pytest.mark.parametrize("code", ["999", "999.0"])
+@pytest.mark.parametrize("cells", [[999, 7], [999.0, 7.0], ["999", "7"], ["999.0", "7.0"]])
+def test_a_code_known_by_its_digest_is_found_with_and_without_a_point(code: str, cells: list[Any]) -> None:
+    described = {"age": sf.Column(type="number", missing=(digest_of_code(code),))}
+    read = read_described(pa.table({"age": cells}), described)
+    assert read.table().column("age").to_pylist() == [None, 7.0]
 
 
 def test_what_was_read_under_a_schema_stays_as_it_is(place: Path) -> None:
