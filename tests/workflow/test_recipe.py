@@ -87,7 +87,8 @@ def test_the_owners_recipe_runs_from_another_folder(
     monkeypatch.chdir(project)
     data = ["people.csv"]
     if source == "duckdb":
-        duckdb = pytest.importorskip("duckdb")
+        import duckdb
+
         with duckdb.connect("people.duckdb") as base:
             base.execute("CREATE TABLE people AS SELECT * FROM read_csv('people.csv')")
         data = ["people.duckdb", "--table", "people"]
