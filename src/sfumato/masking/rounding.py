@@ -129,8 +129,8 @@ def _multiples(column: NumberColumn, base: float) -> bool:
 
 def _shows_multiples(column: NumberColumn, base: float) -> bool:
     """Whether all numbers can be multiples, as they are published: moments in seconds at the least."""
-    known = column.values[column.known]
-    steps = known[np.abs(known) < LARGEST_WHOLE] / base
+    numbers = column.values[column.known]
+    steps = numbers[np.abs(numbers) < LARGEST_WHOLE] / base
     second = SECOND / base if pa.types.is_timestamp(column.arrow) else 0.0
     return bool(np.all(np.abs(steps - np.rint(steps)) <= _SLACK + _LAST_DIGITS * np.abs(steps) + second))
 

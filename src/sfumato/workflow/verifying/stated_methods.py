@@ -62,7 +62,7 @@ def refuse_other_words(facts: Plain, visible: VisibleTable) -> None:
         raise VerificationFailed("the certificate says of its mask what no mask says")
 
 
-def refuse_disproved(method: Mapping[str, Any], shown: ShownRows) -> None:
+def refuse_disproved(method: Plain, shown: ShownRows) -> None:
     """Rows that show that a mask did not have the parameters that are stated; the mask itself says what its rows show."""
     try:
         disproved = _rebuilt(method).disproved_by(shown)

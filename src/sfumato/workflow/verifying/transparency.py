@@ -136,7 +136,7 @@ def _refuse_other_levels(facts: Mapping[str, Any]) -> None:
         raise VerificationFailed(_LEVELS)
 
 
-def _refuse_other_trees(facts: Mapping[str, Any], schema: Schema) -> None:
+def _refuse_other_trees(facts: Plain, schema: Schema) -> None:
     """A tree is of the kind that the schema describes, of a column that is published; it is learnt from a population only where
     there is one."""
     kinds, population = facts.get("hierarchies", {}), facts.get("population")
