@@ -16,7 +16,7 @@ from sfumato.data.schema import Column, HierarchySpec
 from sfumato.data.values import as_numbers
 
 #: A group that bears the name of another one has its level added.
-_RENAMED = re.compile(r"( \(level \d+\))+$")
+_RENAMED = " (level "
 _INTERVAL = re.compile(r"\[([^,\s]{1,40}), ([^,\s]{1,40})\)")
 _DATES = {
     "week": r"\d{4}-W\d{2}",
@@ -67,7 +67,9 @@ class ShownLevel:
         spec, tree, level = self._spec, self._tree, self._level
         if tree is not None:
             return text == ROOT or level == 0 or text not in tree.index or text in self._labels
-        text = _RENAMED.sub("", text)
+        if spec.mask is not None:
+            return text == ROOT or ROOT * level in text
+        text = text.split(_RENAMED, 1)[0]
         if text == ROOT:
             return True
         if spec.intervals is not None:
@@ -76,8 +78,6 @@ class ShownLevel:
             return level <= len(spec.intervals) and _is_interval(text, spec.intervals[level - 1], spec.origin)
         if level == 0:
             return True
-        if spec.mask is not None:
-            return ROOT * level in text
         if spec.dates is not None:
             return level <= len(spec.dates) and re.fullmatch(_DATES[spec.dates[level - 1]], text) is not None
         return spec.frequency is not None

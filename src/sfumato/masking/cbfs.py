@@ -121,7 +121,9 @@ class Cbfs(Microaggregation):
         diversities = [self._asked_of(shown.table.column(name)) for name in shown.shown(names)]
         groups = self.groups or (shown.columns_of(self),)
         clusters = [rows for group in groups for rows in shown.groups((*group, *(self.strata or ())))]
-        return not all(each.holds(each.counts(rows)) for each in diversities for rows in clusters)
+        return not all(
+            each.holds(np.unique(each.codes[rows], return_counts=True)[1]) for each in diversities for rows in clusters
+        )
 
     def _sensitive(self, people: Microdata) -> tuple[str, ...]:
         if self.p is None and self.l is None:

@@ -47,7 +47,8 @@ class TopBottomCoding(Mask):
 
     `show="bound"` shows the bound itself; `show="mean"` (numbers only) the mean of all coded values on that side, which
     keeps the mean of the column exactly and needs at least three of them. Nothing is random: whoever knows the bounds knows
-    which records were coded. Where no value lies beyond bounds given as values, `details` and the release say so.
+    which records were coded. Where no value lies beyond bounds given as values, `details` and the release say so. The release
+    also names the columns of numbers whose order the schema gives.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())

@@ -66,8 +66,6 @@ def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
     else:
         search_known = stated_methods.is_known(certificate.method) and certificate.format != FIRST_FORMAT
         _refuse_other_levels(facts)
-        if certificate.format != FIRST_FORMAT:
-            _refuse_other_trees(facts, schema)
         one_level = search_known and registry.find("search", certificate.method["name"]).one_level
         searched = _searched(certificate, schema)
         if search_known and ("levels" in facts) is not one_level or one_level and not searched <= set(facts["levels"]):
@@ -159,11 +157,14 @@ def _published_as(column: Column, population: str | None) -> tuple[str, ...]:
 
 
 def refuse_levels_not_shown(certificate: Certificate, schema: Schema, table: pa.Table) -> None:
-    """Refuse a level that a column's tree does not have, or that its texts contradict; `schema` finds the files of trees."""
+    """Refuse a tree of another kind than the schema's, a level that it does not have, and one that the texts of the column
+    contradict; `schema` finds the files of trees."""
     from sfumato.data.shown_levels import ShownLevel
     from sfumato.data.values import texts
 
     facts = certificate.transparency
+    if certificate.format != FIRST_FORMAT:
+        _refuse_other_trees(facts, schema)
     for name, level in facts.get("levels", {}).items():
         kind, column = facts.get("hierarchies", {}).get(name), schema.columns.get(name)
         # groups of a frequency are named by those who were counted; the first versions did not publish all descriptions
