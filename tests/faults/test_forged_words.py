@@ -232,7 +232,7 @@ def test_the_page_calls_a_comparison_the_statement_of_its_maker(entered: Path) -
 
 
 def test_a_level_is_one_that_the_column_shows(entered: Path) -> None:
-    refused(forged(entered, lambda c: c["transparency"].update(levels={"age": 1})), "below the level that the certificate names")
+    refused(forged(entered, lambda c: c["transparency"].update(levels={"age": 1})), "does not show the level")
 
 
 def test_an_earlier_page_does_not_stand_in_a_later_certificate(entered: Path) -> None:

@@ -27,6 +27,8 @@ Rows = NDArray[np.int64]
 #: Up to here every whole number has a float of its own.
 LARGEST_WHOLE = float(2**53)
 _MICROSECONDS_PER_DAY = 86_400_000_000
+#: In days: moments may be kept in whole seconds.
+SECOND = 1 / 86_400
 #: The days since 1970 of the years 1 to 9999, and of those that can be counted in nanoseconds.
 _CALENDAR = (-719_162.0, 2_932_897.0)
 _CALENDAR_NS = (-106_751.0, 106_751.0)

@@ -38,6 +38,7 @@ from sfumato.masking.transparency import VisibleTable, fits, transparency_of
 
 if TYPE_CHECKING:
     from sfumato.engines.sources import TableLike
+    from sfumato.masking.shown_rows import ShownRows
 
 Int = NDArray[np.int64]
 
@@ -179,6 +180,16 @@ class Mask(Declared, ABC):
         """Whether this can be what was published about a stratum; a stranger may have written it."""
         own = self.tells(names)
         return set(facts) <= set(own) and all(fits(own[name], value, visible) for name, value in facts.items())
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether every record that comes in goes out as one row."""
+        return not (self.selects or self.synthetic)
+
+    def disproved_by(self, shown: ShownRows) -> bool:
+        """Whether rows show that they were not made with these parameters; never true of rows that were. A stranger may have
+        written both, and what the rows do not show disproves nothing."""
+        return False
 
     def described(self) -> dict[str, object]:
         """Name and parameters, those of the method before those that all masks have."""

@@ -10,10 +10,11 @@ Workshops 2006; Machanavajjhala, Gehrke, Kifer, Venkitasubramaniam, "l-diversity
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import pyarrow as pa
 
 from sfumato.core.errors import Infeasible, MissingColumn, ParameterError, all_at_once
 from sfumato.core.guarantees.base import ClassGuarantee
@@ -29,6 +30,7 @@ from sfumato.kernels.microaggregation.live import Space
 from sfumato.kernels.microaggregation.partitions import cbfs
 from sfumato.masking.base import Context
 from sfumato.masking.microaggregation import Int, Microaggregation
+from sfumato.masking.shown_rows import ShownRows
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,21 @@ class Cbfs(Microaggregation):
             return ()
         return (KAnonymity(self.k), *(self._claim(name) for name in self._sensitive(people)))
 
+    def disproved_by(self, shown: ShownRows) -> bool:
+        """Where fewer than k rows, or too few sensitive values, share what a cluster shows; clusters that show the same are
+        together as diverse as each of them."""
+        if super().disproved_by(shown):
+            return True
+        if not shown.complete or (self.p is None and self.l is None):
+            return False
+        names = self.sensitive if self.sensitive is not None else shown.schema.sensitive
+        diversities = [self._asked_of(shown.table.column(name)) for name in shown.shown(names)]
+        groups = self.groups or (shown.columns_of(self),)
+        clusters = [rows for group in groups for rows in shown.groups((*group, *(self.strata or ())))]
+        return not all(
+            each.holds(np.unique(each.codes[rows], return_counts=True)[1]) for each in diversities for rows in clusters
+        )
+
     def _sensitive(self, people: Microdata) -> tuple[str, ...]:
         if self.p is None and self.l is None:
             return ()
@@ -117,8 +134,12 @@ class Cbfs(Microaggregation):
         return tuple(names)
 
     def _asked(self, name: str, context: Context) -> Diversity:
-        coded = CodedText.of(context.table.column(name))
-        codes = coded.codes.astype(np.int64)[context.rows] + 1  # a missing value is a value of its own, as in the guarantees
+        whole = self._asked_of(context.table.column(name))
+        return replace(whole, codes=whole.codes[context.rows])
+
+    def _asked_of(self, column: pa.ChunkedArray) -> Diversity:
+        coded = CodedText.of(column)
+        codes = coded.codes.astype(np.int64) + 1  # a missing value is a value of its own, as in the guarantees
         width = len(coded.values) + 1
         kind: Kind = "distinct" if self.p is not None else self.diversity
         return Diversity(codes, width, kind, self._least, float(self.c) if self.c is not None else 1.0)

@@ -20,6 +20,7 @@ from sfumato.data.schema import Schema
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import in_memory
+from sfumato.masking.shown_rows import ShownRows
 from sfumato.masking.transparency import Test, VisibleTable, is_told_by
 
 
@@ -99,6 +100,19 @@ class Combined(Mask):
             and all(
                 is_told_by(mask, step, table) for mask, step, table in zip(self.masks, steps, [*hidden, visible], strict=True)
             )
+        )
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether all parts do."""
+        return all(mask.keeps_rows for mask in self.masks)
+
+    def disproved_by(self, shown: ShownRows) -> bool:
+        """Whether what later parts left as it was disproves a part."""
+        steps = shown.facts.get("steps", [{}] * len(self.masks))
+        return any(
+            mask.disproved_by(shown.before(self.masks[place + 1 :], facts))
+            for place, (mask, facts) in enumerate(zip(self.masks, steps, strict=True))
         )
 
     def keeps(self) -> tuple[Kept, ...]:

@@ -23,6 +23,7 @@ from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.clustered_records import ClusteredRecords, means_of_clusters
 from sfumato.masking.columns import magnitudes
 from sfumato.masking.microaggregation import check_records, described_clusters
+from sfumato.masking.shown_rows import ShownRows
 
 Int = NDArray[np.int64]
 Real = NDArray[np.float64]
@@ -68,6 +69,10 @@ class Condensation(Mask):
     def tells(self, names: tuple[str, ...]) -> PlainDict:
         """How many records a group has at least, and that groups of one protect nobody."""
         return {"k": self.k, **({"notice": UNPROTECTED} if self.k == 1 else {})}
+
+    def disproved_by(self, shown: ShownRows) -> bool:
+        """Where a stratum has fewer than k rows; what a group held is not shown."""
+        return not shown.are_shared_by(self.k, self.strata or ())
 
     def keeps(self) -> tuple[Kept, ...]:
         """Means and covariances, on average."""

@@ -23,6 +23,7 @@ from sfumato.data.schema import Column
 from sfumato.data.values import CodedText, text_of
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.shown_rows import ShownRows
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,17 @@ class Generalisation(Mask):
             suppressed[name] = int((shown.codes == labels.index(ROOT)).sum()) if ROOT in labels else 0
             different[name] = int((shown.counts() > 0).sum())
         return Change(values, details={"suppressed": suppressed, "different_values": different})
+
+    def disproved_by(self, shown: ShownRows) -> bool:
+        """Where a column is no text, or shows what is suppressed or too rare."""
+        return any(self._shows_more(name, shown) for name in shown.shown(shown.columns_of(self)))
+
+    def _shows_more(self, name: str, shown: ShownRows) -> bool:
+        texts = {text: count for text, count in shown.texts(name).items() if text != ROOT}
+        # a level may show a group of the same name
+        hidden = self._hidden(name) if name not in self.levels else set()
+        fewest = self.fewer_than if self.fewer_than is not None and shown.complete else 0
+        return bool(shown.numbers((name,))) or not hidden.isdisjoint(texts) or any(count < fewest for count in texts.values())
 
     def keeps(self) -> tuple[Kept, ...]:
         """Nothing that numbers could state: what is shown is true, with less detail."""

@@ -26,6 +26,7 @@ from sfumato.kernels.microaggregation.live import Space
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.clustered_records import CategoryCentroid, ClusteredRecords
+from sfumato.masking.shown_rows import ShownRows
 
 Int = NDArray[np.int64]
 
@@ -98,6 +99,15 @@ class Microaggregation(Mask):
         """How many records a cluster has at least, and which columns are clustered together."""
         groups = [list(group) for group in self.groups or (names,)]
         return {"k": self.k, "standardised": self.standardise, "attribute_groups": groups}
+
+    def disproved_by(self, shown: ShownRows) -> bool:
+        """Where fewer than k rows share what a cluster shows, or a masked column is in no group."""
+        names = shown.columns_of(self)
+        groups = self.groups or (names,)
+        clustered = {name for group in groups for name in group}
+        return not clustered.issuperset(names) or not all(
+            shown.are_shared_by(self.k, (*group, *(self.strata or ()))) for group in groups
+        )
 
     def keeps(self) -> tuple[Kept, ...]:
         """Means of numbers."""

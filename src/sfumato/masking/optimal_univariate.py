@@ -26,6 +26,7 @@ from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.clustered_records import means_of_clusters
 from sfumato.masking.columns import magnitude, mean_of
 from sfumato.masking.microaggregation import ClusterSize, check_records, described_clusters
+from sfumato.masking.shown_rows import ShownRows
 
 Int = NDArray[np.int64]
 Real = NDArray[np.float64]
@@ -75,6 +76,11 @@ class OptimalUnivariate(Mask):
     def tells(self, names: tuple[str, ...]) -> Plain:
         """How many records a group has at least; each column is grouped by itself."""
         return {"k": self.k, "attribute_groups": [[name] for name in names]}
+
+    def disproved_by(self, shown: ShownRows) -> bool:
+        """Where fewer than k rows share a value."""
+        names = shown.columns_of(self)
+        return not all(shown.are_shared_by(self.k, (name, *(self.strata or ()))) for name in names)
 
     def keeps(self) -> tuple[Kept, ...]:
         """Means; the order of values too, unless groups are made stratum by stratum."""

@@ -75,6 +75,11 @@ class Resampling(Mask):
                 values[column.name] = self._averaged(column, draws)
         return Change(values, published=published)
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Records that are drawn whole may be drawn twice or not at all."""
+        return self.how != "joint"
+
     def tells(self, names: tuple[str, ...]) -> Plain:
         """What was resampled."""
         return {"model": {"independent": "columns", "ranks": "ranks", "joint": "records"}[self.how] + " resampled"}

@@ -20,14 +20,17 @@ from numpy.typing import NDArray
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.core.ranges import ByName, Either, Number
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import LARGEST_WHOLE, NumberColumn, Records
+from sfumato.data.records import LARGEST_WHOLE, SECOND, NumberColumn, Records
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.shown_rows import ShownRows
 
 Real = NDArray[np.float64]
 
 #: How far from a multiple (in bases) a value may lie and still count as one: decimal fractions have no exact float.
 _SLACK = 1e-9
+#: How far, as a share of it, a published multiple may be from the exact one.
+_LAST_DIGITS = 1e-12
 
 
 @dataclass(frozen=True)
@@ -105,6 +108,10 @@ class Rounding(Mask):
             unchanged[column.name] = float((chosen[present] == steps[present]).mean()) if present.any() else 0.0
         return Change(values, details={"unchanged": unchanged})
 
+    def disproved_by(self, shown: ShownRows) -> bool:
+        """Where a number is no multiple of its base."""
+        return not all(_shows_multiples(column, self._base(column.name)) for column in shown.numbers(shown.columns_of(self)))
+
     def keeps(self) -> tuple[Kept, ...]:
         """The order of values, or on average the mean."""
         if self.how == "random":
@@ -118,6 +125,14 @@ class Rounding(Mask):
 def _multiples(column: NumberColumn, base: float) -> bool:
     steps = column.values[column.known] / base
     return bool(steps.size and np.all(_whole(steps)))
+
+
+def _shows_multiples(column: NumberColumn, base: float) -> bool:
+    """Whether all numbers can be multiples, as they are published: moments in seconds at the least."""
+    numbers = column.values[column.known]
+    steps = numbers[np.abs(numbers) < LARGEST_WHOLE] / base
+    second = SECOND / base if pa.types.is_timestamp(column.arrow) else 0.0
+    return bool(np.all(np.abs(steps - np.rint(steps)) <= _SLACK + _LAST_DIGITS * np.abs(steps) + second))
 
 
 def _whole(steps: Real) -> NDArray[np.bool_]:

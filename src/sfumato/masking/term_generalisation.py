@@ -8,6 +8,7 @@ broader term, and is dropped where only the root would do; what it means is kept
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
@@ -24,10 +25,11 @@ from sfumato.data.item_sets import ItemSets
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records, column_of
 from sfumato.data.schema import Column, Schema
-from sfumato.data.values import CodedText
+from sfumato.data.values import CodedText, split
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import chosen_columns
+from sfumato.masking.shown_rows import ShownRows
 from sfumato.masking.transparency import Test
 
 Int = NDArray[np.int64]
@@ -106,6 +108,16 @@ class TermGeneralisation(Mask):
     def tells(self, names: tuple[str, ...]) -> Plain:
         """By how many each term is shown at least, and what was counted."""
         return {"shown_by_at_least": self.k, "counted": Test(lambda counted, _: counted in _COUNTED)}
+
+    def disproved_by(self, shown: ShownRows) -> bool:
+        """Where fewer than k rows show a term; different people behind them are no more than the rows."""
+        return shown.complete and any(self._shows_rare(name, shown) for name in shown.shown(shown.columns_of(self)))
+
+    def _shows_rare(self, name: str, shown: ShownRows) -> bool:
+        separator, by_term = shown.schema.columns[name].items, Counter[str]()
+        for text, count in shown.texts(name).items() if separator is not None else ():
+            by_term.update(dict.fromkeys(split(text, str(separator)), count))
+        return any(count < self.k for count in by_term.values())
 
     def keeps(self) -> tuple[Kept, ...]:
         """Nothing that numbers could state: what is shown is true, with less detail."""

@@ -20,14 +20,16 @@ from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import ByName, Either, Number, Value
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
+from sfumato.data.records import SECOND, CategoryColumn, Kind, NumberColumn, Records
 from sfumato.data.values import text_of
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import mean_of
+from sfumato.masking.shown_rows import ShownRows
 from sfumato.masking.transparency import Test
 
 _FEWEST_FOR_MEAN = 3
+_ORDERED = "ordered_codes"
 _EPOCH = datetime.datetime(1970, 1, 1)
 _BOUND = Either((Number(), Value()))
 _BOUNDS = Either((_BOUND, ByName(_BOUND, at_least=1)), "a number, a category or a date, or a table of bounds by column")
@@ -45,7 +47,8 @@ class TopBottomCoding(Mask):
 
     `show="bound"` shows the bound itself; `show="mean"` (numbers only) the mean of all coded values on that side, which
     keeps the mean of the column exactly and needs at least three of them. Nothing is random: whoever knows the bounds knows
-    which records were coded. Where no value lies beyond bounds given as values, `details` and the release say so.
+    which records were coded. Where no value lies beyond bounds given as values, `details` and the release say so. The release
+    also names the columns of numbers whose order the schema gives.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
@@ -118,15 +121,35 @@ class TopBottomCoding(Mask):
             values[column.name] = shown
             coded[column.name] = {"bottom": int(below.sum()), "top": int(above.sum())}
         idle = [name for name, counts in coded.items() if not any(counts.values())]
-        return Change(values, published={"nothing_coded": idle}, details={"coded": coded})
+        return Change(values, published={"nothing_coded": idle, **_ordered_codes(records)}, details={"coded": coded})
 
     def tells(self, names: tuple[str, ...]) -> Plain:
-        """The columns in which no value lay beyond a bound."""
-        return {
-            "nothing_coded": Test(
-                lambda published, _: isinstance(published, list) and published == [name for name in names if name in published]
-            )
-        }
+        """The columns in which no value lay beyond a bound, and those whose numbers are codes that the owner has ordered."""
+        some = Test(
+            lambda published, _: isinstance(published, list) and published == [name for name in names if name in published]
+        )
+        return {"nothing_coded": some, _ORDERED: some}
+
+    def disproved_by(self, shown: ShownRows) -> bool:
+        """Where a number lies beyond its bound: the rows coded again are the same rows."""
+        strata = shown.shown(self.strata or ())
+        by_stratum = self.by == "quantile" or self.show == "mean"
+        if by_stratum and (not shown.complete or len(strata) < len(self.strata or ())):
+            return False
+        ordered = set(shown.facts.get(_ORDERED, ()))
+        columns = shown.numbers(name for name in shown.columns_of(self) if name not in ordered)
+        return any(
+            self._shows_more(column.take(rows)) for rows in shown.groups(strata if by_stratum else ()) for column in columns
+        )
+
+    def _shows_more(self, column: NumberColumn) -> bool:
+        """Whether more lies beyond a bound than the mean that stands for all that did."""
+        low, high = self._bounds(column)
+        if column.whole:
+            low, high = min(low, np.rint(low)), max(high, np.rint(high))
+        slack = SECOND if pa.types.is_timestamp(column.arrow) else 0.0
+        beyond = _beyond(column, low - slack, high + slack)
+        return any(np.unique(column.values[side]).size > (self.show == "mean") for side in beyond)
 
     def keeps(self) -> tuple[Kept, ...]:
         """The order of values, unless bounds or means differ between strata; with `show="mean"` the mean too."""
@@ -149,6 +172,17 @@ class TopBottomCoding(Mask):
         low = -math.inf if bottom is None else float(np.quantile(present, float(bottom), method="higher"))
         high = math.inf if top is None else float(np.quantile(present, float(top), method="lower"))
         return low, high
+
+
+def _ordered_codes(records: Records) -> dict[str, list[str]]:
+    """Columns that look like numbers where they are published, and are categories in an order of their owner's."""
+    names = [column.name for column in records.categories if not _is_text(column.arrow)]
+    return {_ORDERED: names} if names else {}
+
+
+def _is_text(arrow: pa.DataType) -> bool:
+    value = arrow.value_type if pa.types.is_dictionary(arrow) else arrow
+    return bool(pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_string_view(value))
 
 
 def _for(bound: float | str | Mapping[str, float | str] | None, column: str) -> float | str | None:

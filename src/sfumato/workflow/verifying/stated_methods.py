@@ -19,6 +19,7 @@ from sfumato.workflow import named
 
 if TYPE_CHECKING:
     from sfumato.data.schema import Schema
+    from sfumato.masking.shown_rows import ShownRows
     from sfumato.masking.transparency import VisibleTable
 
 _NOT_ITS_OWN = "the certificate says of its method what that method does not have"
@@ -59,6 +60,16 @@ def refuse_other_words(facts: Plain, visible: VisibleTable) -> None:
         sound = False
     if not sound:
         raise VerificationFailed("the certificate says of its mask what no mask says")
+
+
+def refuse_disproved(method: Plain, shown: ShownRows) -> None:
+    """Rows that show that a mask did not have the parameters that are stated; the mask itself says what its rows show."""
+    try:
+        disproved = _rebuilt(method).disproved_by(shown)
+    except (SfumatoError, *_ODD):
+        disproved = True
+    if disproved:
+        raise VerificationFailed("the rows show that the mask did not have the parameters that the certificate states")
 
 
 def refuse_missing_claims(certificate: Certificate, schema: Schema) -> None:

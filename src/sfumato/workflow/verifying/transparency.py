@@ -15,7 +15,7 @@ from sfumato.core import registry
 from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.core.plain_data import Plain
-from sfumato.data.schema import Schema
+from sfumato.data.schema import Column, Schema
 from sfumato.workflow import named
 from sfumato.workflow.earlier.readings import is_digest_of_code
 from sfumato.workflow.publishing.claims import stated_unit
@@ -134,18 +134,46 @@ def _refuse_other_levels(facts: Mapping[str, Any]) -> None:
         raise VerificationFailed(_LEVELS)
 
 
-def refuse_levels_not_shown(certificate: Certificate, table: pa.Table) -> None:
-    """Refuse a level above what a column shows: above its values a flat tree has `*` alone, and one of intervals no number."""
+def _refuse_other_trees(facts: Plain, schema: Schema) -> None:
+    """A tree is of the kind that the schema describes, of a column that is published; it is learnt from a population only where
+    there is one."""
+    kinds, population = facts.get("hierarchies", {}), facts.get("population")
+    if (
+        not {*kinds, *facts.get("levels", {})} <= set(schema.quasi)
+        or not all(kind in _published_as(schema.columns[name], population) for name, kind in kinds.items())
+        or (facts.get("learnt_from_population") and population is None)
+    ):
+        raise VerificationFailed(_LEVELS)
+
+
+def _published_as(column: Column, population: str | None) -> tuple[str, ...]:
+    """The kinds of trees that are published as this column describes its own."""
+    spec = column.hierarchy
+    if spec is None:
+        return ("flat", "frequency")
+    if spec.file is not None:
+        return ("file", "tree", *(("frequency",) if population == PUBLIC_POPULATION else ()))
+    return tuple(kind for kind in HIERARCHY_KINDS if getattr(spec, kind))
+
+
+def refuse_levels_not_shown(certificate: Certificate, schema: Schema, table: pa.Table) -> None:
+    """Refuse a tree of another kind than the schema's, a level that it does not have, and one that the texts of the column
+    contradict; `schema` finds the files of trees."""
+    from sfumato.data.shown_levels import ShownLevel
     from sfumato.data.values import texts
 
     facts = certificate.transparency
+    if certificate.format != FIRST_FORMAT:
+        _refuse_other_trees(facts, schema)
     for name, level in facts.get("levels", {}).items():
-        kind = facts.get("hierarchies", {}).get(name)
-        if not level or kind not in ("flat", "intervals") or name not in table.column_names:
+        kind, column = facts.get("hierarchies", {}).get(name), schema.columns.get(name)
+        # groups of a frequency are named by those who were counted; the first versions did not publish all descriptions
+        if name not in table.column_names or column is None or kind == "frequency" or (not column.hierarchy and kind != "flat"):
             continue
-        above = "*" if kind == "flat" else ("*", "[")
-        if not all(text is None or text.startswith(above) for text in texts(table.column(name).unique())):
-            raise VerificationFailed(f"the column {quoted(name)} shows values below the level that the certificate names")
+        shown = ShownLevel(column, level, schema.folder)
+        seen = texts(table.column(name).unique())
+        if not shown.exists or not all(text is None or shown.can_show(text) for text in seen):
+            raise VerificationFailed(f"the column {quoted(name)} does not show the level that the certificate names")
 
 
 def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
@@ -163,6 +191,18 @@ def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
     stated_methods.refuse_other_words({"method": certificate.method, "masked_columns": masked, **own}, visible)
     if certificate.format != FIRST_FORMAT and stated_unit(certificate) is None:
         stated_methods.refuse_missing_claims(certificate, schema)
+
+
+def refuse_disproved_mask(certificate: Certificate, schema: Schema, table: pa.Table) -> None:
+    """Refuse parameters of a mask that the rows disprove."""
+    from sfumato.masking.shown_rows import ShownRows
+
+    if not named.is_mask(certificate.method):
+        return
+    facts = certificate.transparency
+    replaced = names_in(facts, "pseudonymised_columns")
+    masked = table.select([name for name in table.column_names if name not in replaced])
+    stated_methods.refuse_disproved(certificate.method, ShownRows(masked, _before_pseudonyms(schema, facts), facts))
 
 
 def _before_pseudonyms(schema: Schema, facts: Mapping[str, Any]) -> Schema:
