@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -115,3 +116,11 @@ def test_ctrl_c_leaves_nothing_running_and_the_next_run_goes_on(place: Path) -> 
     assert left.stdout == ""
     done = subprocess.run(command, cwd=place, capture_output=True, timeout=300)
     assert done.returncode == 0 and len(json.loads(done.stdout)["points"]) == len(methods)
+
+
+@pytest.mark.parametrize("method", ["KAnonymity(k=3) by Mondrian", 'Combined(masks=[{name="Mdav", k=3, columns=["height"]}])'])
+def test_the_command_that_compare_proposes_can_be_typed(method: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["compare", "people.csv", "--schema", "people.toml", "-m", method, "--workers", "1"]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "sfumato protect" in line]
+    words = shlex.split(line.split("sfumato ", 1)[1].replace("TABLE", "people.csv").replace("SCHEMA", "people.toml"))
+    assert run([*words, "--output", "out"]) == 0

@@ -466,3 +466,29 @@ def test_the_check_that_a_private_result_proposes_can_be_typed(place: Path, caps
     for line, folder in zip(shown, ("a histogram", "an answer"), strict=True):
         check = shlex.split(line[line.index("sfumato verify") :])[1:]
         assert check == ["verify", folder, "--ledger", "sfumato-ledger.db"] and run(check) == 0
+
+
+def test_an_answer_that_chooses_groups_says_that_margins_hold_before_that(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    many = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
+    sentences = {
+        BY_SEX: "",
+        f"{many} HAVING COUNT(*) > 5": "before HAVING chose which are shown",
+        f"{many} HAVING COUNT(*) > 5 ORDER BY n LIMIT 1": "before HAVING and LIMIT chose",
+    }
+    for text, sentence in sentences.items():
+        capsys.readouterr()
+        assert run(query(text, "--epsilon", "0.1", "--seed", "1")) == 0
+        told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("chosen ")]
+        assert sentence in told[0] if sentence else not told
+    table = sf.read("people.csv", "people.toml")
+    (place / "other.toml").write_text(SCHEMA.replace('domain = ["f", "m"]\n', ""))
+    undeclared = sf.read("people.csv", "other.toml")
+    session = sf.Session(undeclared, budget=sf.ApproxDP(10, "0.1"), max_rows=1, max_groups=1, seed=1)
+    found = session.sql(f"{many} LIMIT 3", epsilon=1, delta="1e-6")
+    threshold = found.explanation.threshold
+    assert threshold and f"fewer than {threshold:,} users, after noise, are not shown" in repr(found)
+    assert "before LIMIT and the threshold chose" in found.selection
+    declared = sf.Session(table, budget=sf.ApproxDP(10, "0.1"), max_rows=1, max_groups=1, seed=1)
+    assert declared.sql(f"{many} ORDER BY n", epsilon=1).selection == ""

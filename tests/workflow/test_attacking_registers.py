@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import warnings
 from pathlib import Path
@@ -13,9 +14,13 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli.main import run
+from sfumato.core.errors import VerificationFailed
 from sfumato.workflow.attacking.registers import CodesNotApplied
 from sfumato.workflow.earlier.read_alike import read_described
 from sfumato.workflow.earlier.readings import digest_of_code
+from sfumato.workflow.publishing.scoring import Checked
+from sfumato.workflow.verifying.folder_parts import refuse_other_attacks
+from sfumato.workflow.verifying.verify import certificate_of
 from tests.workflow.attacked import attack_folder
 
 SCHEMA = """dataset = "people"
@@ -163,3 +168,37 @@ def test_whoever_verifies_reads_the_original_as_the_release_was_written(tmp_path
     people = sf.read(source, schema=sf.Schema(dataset="coded", unit="record", columns=columns))
     sf.protect(people, [sf.KAnonymity(5), sf.TCloseness(0.2, "ill")], sf.Lattice()).save(tmp_path / "release")
     assert sf.verify(tmp_path / "release", original=source).verdict == "keeps"
+
+
+def test_a_register_that_matches_nobody_tells_nothing(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "others.csv").write_text("zip,age,ill\n99.99,95,x\n99.98,96,y\n")
+    assert run(["attack", str(place / "mondrian"), "--with", str(tmp_path / "others.csv"), "--attack", "Linkage"]) == 0
+    told = capsys.readouterr().out
+    assert "matches a record of the release" in told and "tells nothing" in told and "0 %" not in told
+
+
+def test_a_certificate_says_what_an_attack_supposes(place: Path) -> None:
+    people = pa.table({"zip": ["01.10", "2.50"], "age": [30, 40]})
+    (result,) = sf.attack(place / "mondrian", register=people, only=["Linkage"])
+    (stated,) = Checked(attacks=(result,)).stated_attacks
+    assert " if they took part," in result.finding and " if they took part," in stated["finding"]
+    certificate = certificate_of(place / "mondrian")
+    earlier = stated["finding"].replace(" if they took part", "")
+    for words in (stated["finding"], earlier):
+        refuse_other_attacks(dataclasses.replace(certificate, attacks=({**stated, "finding": words},)))
+    with pytest.raises(VerificationFailed):
+        refuse_other_attacks(dataclasses.replace(certificate, attacks=({**stated, "finding": f"{earlier} Really"},)))
+
+
+def test_a_register_is_a_table_of_a_database(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import duckdb
+
+    with duckdb.connect(tmp_path / "registers.duckdb") as database:
+        database.execute(f"CREATE TABLE coded AS FROM read_csv('{place / 'coded.csv'}', all_varchar = true)")
+        database.execute("CREATE TABLE others AS SELECT 1 AS n")
+    told = []
+    for register in ([str(place / "coded.csv")], [str(tmp_path / "registers.duckdb"), "--table", "coded"]):
+        assert run(["attack", str(place / "mondrian"), "--with", *register, "--attack", "Linkage"]) == 0
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1]
+    assert run(["attack", str(place / "mondrian"), "--table", "coded"]) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,9 @@ from sfumato.core import registry
 from sfumato.core.errors import Cancelled, InputError, ParameterError, SfumatoError
 from sfumato.data.schema import Column, Schema
 from sfumato.masking.base import Change, Kept, Mask
-from sfumato.workflow import jobs
+from sfumato.workflow import jobs, named
 from sfumato.workflow.comparing import measuring
-from sfumato.workflow.comparing.grid import expanded, label_of, method_of
+from sfumato.workflow.comparing.grid import expanded, label_of, method_of, typed
 from tests.workflow.test_mask import SCHEMA, table
 
 METHODS = ["Mdav(k=[3, 10])", "RankSwapping, p=[2, 20]", sf.AdditiveNoise(0.1), {"name": "MultiplicativeNoise", "alpha": 10}]
@@ -306,3 +307,28 @@ def test_a_recoding_is_compared_in_processes_as_here_and_cannot_win_by_leaving_p
     assert impossible.refused is not None and "5000" in impossible.refused
     alone = sf.compare(people, ["KAnonymity(k=20) by Mondrian"], cache=False, workers=1)
     assert any("keeps the guarantee in its name" in reason for reason in alone.reasons)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [
+        "KAnonymity(k=3) by Mondrian",
+        "KAnonymity(k=3) + DistinctLDiversity(l=2, attribute='job') by Lattice(suppression=0.05)",
+        sf.Mdav(4, columns=("height", "wage")),
+        sf.Combined(masks=(sf.Mdav(3, columns=("height",)), sf.Pram(stay=0.8, columns=("sex",)))),
+        {"name": "Pram", "stay": 0.8, "columns": ["sex"]},
+    ],
+)
+def test_what_is_told_to_type_is_the_method(method: Any) -> None:
+    """On the command line, of which the words are read as `protect` reads them, and in Python."""
+    (one,) = expanded([method])
+    options, arguments = typed(one)
+    words = shlex.split(options)
+    told = [named.inline(value) for value in words[1::2]]
+    given = eval(f"(lambda *promised, method=None: [*promised, method])({arguments})", {"sf": sf})
+    if isinstance(one, sf.Recoded):
+        assert words[::2] == ["--guarantee"] * len(one.asked) + ["--method"]
+        assert (named.guarantees(told[:-1], ""), named.method(told[-1])) == (one.asked, one.search)
+        assert (tuple(given[0]), given[1]) == (one.asked, one.search)
+    else:
+        assert words[::2] == ["--method"] and named.method(told[0]) == one == given[-1]

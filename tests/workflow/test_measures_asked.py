@@ -115,3 +115,12 @@ def test_a_recipe_without_a_needed_parameter_is_one_clear_error(tmp_path: Path) 
         Recipe.load(written(tmp_path, RECIPE.replace('utility = ["loss", "discernibility"]', asked)))
     assert "checks.utility: MachineLearningLoss: parameter 'target' is missing" in str(caught.value)
     assert "checks.risk: ProsecutorRisk: threshold" in str(caught.value)
+
+
+@pytest.mark.parametrize("measure", ["loss", "granularity"])
+def test_a_loss_of_generalisation_is_not_reported_of_a_mask_that_generalises_nothing(measure: str) -> None:
+    from tests.workflow.test_mask import SCHEMA, table
+
+    release = sf.protect(sf.read(table(60), SCHEMA), method=sf.RankSwapping(p=20), utility=[measure, "information_loss"], seed=1)
+    assert measure not in release.scores and release.scores["information_loss"] > 0
+    assert f"{measure} says nothing here" in release.details["not measured"]

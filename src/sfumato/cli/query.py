@@ -187,6 +187,7 @@ def _answered(
         "intervals": rows_of(answered.intervals(confidence)),
         "confidence": confidence,
         "contribution": answered.contribution,
+        "selection": answered.selection,
         "loss": _mapping(amount(answered.loss)),
         "entry": answered.entry,
         "repeated": answered.repeated,
@@ -197,6 +198,7 @@ def _answered(
     intervals = answered.answer.intervals(confidence, MOST_LINES)
     lines = answer_lines(answered.table, intervals, {note.name for note in answered.explanation.columns})
     lines += ["", f"margins   ±, or low to high, at {confidence * 100:.10g}% confidence; {answered.loss.claim()}"]
+    lines += [f"chosen    {answered.selection}"] if answered.selection else []
     lines.append(f"counted   {answered.contribution}")
     lines += cost_lines(answered.loss, answered.entry, answered.repeated, left)
     facts["not_covered"] = answered.outcome.details.get("not_covered", [])

@@ -66,6 +66,7 @@ def attack(
             "--schema", help="A schema of the register: types and codes for missing values, if not those of the release."
         ),
     ] = None,
+    table: Annotated[str | None, typer.Option("--table", help="The table of the database that --with names.")] = None,
     earlier: Annotated[list[str] | None, typer.Option("--earlier", help="An earlier release of the same data.")] = None,
     aligned: Annotated[
         bool, typer.Option("--aligned", help="The register is the table that was masked (for its owner).")
@@ -89,6 +90,7 @@ def attack(
     import warnings
 
     from sfumato.data.schema import Schema
+    from sfumato.engines.sources import read
     from sfumato.workflow.attacking.outputs import attack_outputs
     from sfumato.workflow.attacking.registers import CodesNotApplied
     from sfumato.workflow.attacking.releases import attack as run_attacks
@@ -96,14 +98,17 @@ def attack(
     from sfumato.workflow.earlier.read_alike import read_described
 
     if folder.endswith(".json"):
-        if register or schema or earlier or only or aligned or key:
+        if register or schema or table or earlier or only or aligned or key:
             raise ParameterError("a file that describes an attack must hold everything about it; leave the options out")
         results = [attack_outputs(folder)]
         answer({"file": folder, "attacks": results}, _told(results), json)
         return
     if schema and register is None:
         raise ParameterError("--schema describes the register: pass that with --with")
-    people = read_described(register, Schema.load(schema).columns) if schema else register
+    if table and register is None:
+        raise ParameterError("--table names a table of the register's database: pass that with --with")
+    named = register if table is None or register is None else read(register, table=table).table()
+    people = read_described(named, Schema.load(schema).columns) if schema else named
     with shown_progress(json, quiet) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         outcomes = run_attacks(
@@ -126,6 +131,12 @@ def _told(results: list[dict[str, Any]]) -> list[str]:
     lines = []
     for result in results:
         low, high = result["interval"]
+        if result["targets"] and result["details"].get("without_match") == result["targets"]:
+            lines += [
+                f"{result['attack']}: nobody was matched, of {counted(result['targets'], 'target')}",
+                f"  {result['finding']}",
+            ]
+            continue
         lines += [
             f"{result['attack']}: success {percent(result['success'])} (95 % interval {percent(low)} to {percent(high)}), "
             f"blind guessing {percent(result['baseline'])}, {counted(result['targets'], 'target')}",

@@ -76,6 +76,8 @@ class Attack(Declared, ABC, Generic[V, K]):
     supposed: ClassVar[tuple[str, ...]] = ()
     #: Whether it is run on whatever it fits when nobody has named an attack.
     unasked: ClassVar[bool] = True
+    #: What its success supposes, for the sentence about it.
+    supposing: ClassVar[str] = ""
     #: Whether it exploits what is published about the method.
     knows_the_method: ClassVar[bool] = False
 

@@ -47,7 +47,8 @@ def _cell(value: Any, interval: Interval | None, unsure: bool) -> str:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return shorten(value, 60)
     if interval is None:
-        return f"{value:,} ± ?" if unsure else f"{value:,}"
+        # A key is no amount: the year 2021 is not 2,021.
+        return f"{value:,} ± ?" if unsure else str(value)
     return interval.beside(value)
 
 

@@ -43,6 +43,10 @@ def reasons(comparison: Comparison) -> tuple[str, ...]:
         f"Take {chosen.label}: it has the best balance of risk ({percent(chosen.risk)}) and loss ({percent(chosen.loss)}) on "
         f"the front{within}. The original has a risk of {percent(comparison.original.risk)}."
     )
+    if comparison.typed is not None:
+        options, arguments = comparison.typed
+        sentences.append(f"To publish by it, type: sfumato protect TABLE --schema SCHEMA {options}")
+        sentences.append(f"or in Python: sf.protect(data, {arguments})")
     position = front.index(chosen)
     if position:
         safer = front[position - 1]

@@ -139,9 +139,11 @@ def sentence(text: str) -> str:
     return ended[0].upper() + ended[1:]
 
 
-def attack_in_words(success: float, baseline: float, targets: int) -> str:
-    """What a certificate says of an attack: what follows from its numbers, and no other word."""
-    return f"Success {percent(success)} over {counted(targets, 'target')}, beside {percent(baseline)} for blind guessing."
+def attack_in_words(success: float, baseline: float, targets: int, supposing: str = "") -> str:
+    """What a certificate says of an attack: what follows from its numbers and its kind, and no other word."""
+    condition = f" {supposing}" if supposing else ""
+    over = f"{counted(targets, 'target')}{condition}"
+    return f"Success {percent(success)} over {over}, beside {percent(baseline)} for blind guessing."
 
 
 def plain_name(name: str) -> str:

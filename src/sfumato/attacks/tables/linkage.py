@@ -66,6 +66,7 @@ class Linkage(TableAttack["Register | pa.Table"]):
     """
 
     needs: ClassVar[tuple[str, ...]] = ("register",)
+    supposing: ClassVar[str] = "if they took part"
 
     def fits(self, view: View[object, object]) -> bool:
         """Quasi-identifiers are shown that stand for raw values; those that a mask has changed are looked for by distance."""
@@ -153,6 +154,7 @@ def _result(
     smallest = int(matched[matching].min()) if matching.any() else 0
     everybody = max(everybody, 1)
     word, caveat = counted
+    by = f"{len(shared)} shared attribute{'s' * (len(shared) != 1)}"
     return AttackResult(
         attack="Linkage",
         success=share(expected, register),
@@ -160,11 +162,12 @@ def _result(
         interval=wilson(expected, register),
         targets=register,
         finding=(
-            f"Of {register:,} entries in the register {alone:,} match exactly one {word} by {len(shared)} "
-            f"shared "
-            f"attribute{'s' * (len(shared) != 1)}; picking among the matching {word}s is right for "
-            f"{percent(share(expected, register))} of them if they took part, blind guessing for "
-            f"{percent(1 / everybody)}.{caveat}"
+            f"No entry of the register ({register:,} in all) matches a {word} of the release by {by}: this tells nothing about "
+            "the people of the release."
+            if not matching.any()
+            else f"Of {register:,} entries in the register {alone:,} match exactly one {word} by {by}; picking among "
+            f"the matching {word}s is right for {percent(share(expected, register))} of them {Linkage.supposing}, "
+            f"blind guessing for {percent(1 / everybody)}.{caveat}"
         ),
         details={
             "identified": alone,

@@ -253,7 +253,7 @@ class Statistic:
     """One aggregate of the query, computed from measurements by name.
 
     `centre` is what values were measured around, `square_centre` the same for their squares; results of means stay
-    inside [low, high].
+    inside [low, high]. A `positive` sum is one of values that are not below 0.
     """
 
     function: str
@@ -269,6 +269,7 @@ class Statistic:
     high: Fraction | None = None
     rank: Fraction | None = None
     whole: bool = False
+    positive: bool = False
 
     @property
     def aggregate(self) -> QueryAggregate:
@@ -344,6 +345,15 @@ class Statistic:
         if self.squares is None:
             return float(self.low), float(self.high)
         return 0.0, float(self.largest(self.fewest))
+
+    @property
+    def certain(self) -> tuple[float, float]:
+        """Between which ends the statistic lies by the question and the declared bounds alone."""
+        if self.tree is not None and self.low is not None and self.high is not None:
+            return float(self.low), float(self.high)
+        if self.ends is not None:
+            return self.ends
+        return 0.0 if self.positive or self.aggregate.measures in ("rows", "units") else -math.inf, math.inf
 
     def largest(self, rows: Floats | float) -> Floats | float:
         """The largest variance or deviation of so many rows: half of them at either bound."""

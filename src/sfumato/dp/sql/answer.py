@@ -267,6 +267,13 @@ class QueryAnswer:
         return self.explanation.contribution
 
     @property
+    def selection(self) -> str:
+        """By what the query chose the groups that are shown, and that margins hold before that; empty where it shows all."""
+        from sfumato.dp.sql.explanation import chosen_groups
+
+        return chosen_groups(self.question, self.price)
+
+    @property
     def loss(self) -> LossGuarantee:
         """What its measurements were charged (when it is repeated, to the question that was asked first)."""
         return self.price.loss
@@ -276,7 +283,8 @@ class QueryAnswer:
         return self.table.to_pandas()
 
     def __repr__(self) -> str:
-        return f"QueryAnswer({len(self.answer.rows)} rows, columns {', '.join(self.answer.names)}; {self.contribution})"
+        sentences = ". ".join(each for each in (self.contribution, self.selection) if each)
+        return f"QueryAnswer({len(self.answer.rows)} rows, columns {', '.join(self.answer.names)}; {sentences})"
 
 
 def put_together(question: Question, price: Price, measured: Measured) -> AnswerTable:

@@ -42,6 +42,11 @@ class Box:
         return cls.of(values, values)
 
     @classmethod
+    def exactly_or_missing(cls, values: Floats, missing: Truths) -> Box:
+        """Known values, or none at all: ends beyond each other, which add nothing to another value."""
+        return cls.of(np.where(missing, np.inf, values), np.where(missing, -np.inf, values), missing)
+
+    @classmethod
     def truth(cls, sure: Truths, possible: Truths, lost: Truths) -> Box:
         """A condition that surely holds, or possibly does."""
         return cls.of(sure.astype(np.float64), possible.astype(np.float64), lost)
@@ -63,6 +68,14 @@ class Box:
         """The part from a number on: what is below has no value in the function to come."""
         below = self.low <= least if strictly else self.low < least
         return Box(np.maximum(self.low, least), np.maximum(self.high, least), self.lost | below)
+
+    def within(self, other: Box) -> Box:
+        """The part inside other ends; at the nearer of those where there is none."""
+        return Box(np.clip(self.low, other.low, other.high), np.clip(self.high, other.low, other.high), self.lost)
+
+    def joined(self, other: Box) -> Box:
+        """One value or the other."""
+        return Box.of(np.minimum(self.low, other.low), np.maximum(self.high, other.high), self.lost | other.lost)
 
     def or_else(self, other: Box) -> Box:
         """The value, or the other where it is missing."""
@@ -99,15 +112,16 @@ def multiplied(one: Box, other: Box) -> Box:
 
 
 def divided(one: Box, other: Box) -> Box:
-    """The quotient; anything where the divisor may be zero."""
+    """The quotient; anything where the divisor may have either sign. There is no value where it is zero."""
     zero = (other.low <= 0) & (other.high >= 0)
-    low, high = (np.where(zero, 1.0, end) for end in (other.low, other.high))
+    either = zero & ~((other.low == 0) ^ (other.high == 0))
+    low, high = (np.where(either, 1.0, end) for end in (other.low, np.where(other.high == 0, -0.0, other.high)))
     # Each quotient by itself: a reciprocal is rounded, and 49 * (1 / 49) is less than 1.
     quotients = [a / b for a in (one.low, one.high) for b in (low, high)]
     # Of two ends that nothing bounds: each number over one without bounds comes as near to zero as one likes.
     ends = [np.where(np.isnan(quotient), 0.0, quotient) for quotient in quotients]
     lowest, highest = np.minimum.reduce(ends), np.maximum.reduce(ends)
-    return Box.of(np.where(zero, -np.inf, lowest), np.where(zero, np.inf, highest), one.lost | other.lost | zero)
+    return Box.of(np.where(either, -np.inf, lowest), np.where(either, np.inf, highest), one.lost | other.lost | zero)
 
 
 def raised(one: Box, other: Box) -> Box:
@@ -161,16 +175,14 @@ def denied(one: Box) -> Box:
 
 
 def chosen(conditions: list[Box], values: list[Box]) -> Box:
-    """The first value whose condition holds, else the last one; anything where the conditions do not decide that."""
-    taken, decided = values[-1], np.ones((1, 1), dtype=np.bool_)
+    """The first value whose condition holds, else the last one; one or the other where a condition decides nothing."""
+    taken = values[-1]
     for condition, value in zip(reversed(conditions), reversed(values[:-1]), strict=True):
-        holds = (condition.low > 0) & ~condition.lost
-        fails = condition.high <= 0
+        holds, fails = (condition.low > 0) & ~condition.lost, condition.high <= 0
+        either = value.joined(taken)
         taken = Box.of(
-            np.where(holds, value.low, taken.low),
-            np.where(holds, value.high, taken.high),
-            np.where(holds, value.lost, taken.lost),
+            np.where(holds, value.low, np.where(fails, taken.low, either.low)),
+            np.where(holds, value.high, np.where(fails, taken.high, either.high)),
+            np.where(holds, value.lost, np.where(fails, taken.lost, either.lost)),
         )
-        decided = holds | fails & decided
-    low, high = np.where(decided, taken.low, -np.inf), np.where(decided, taken.high, np.inf)
-    return Box.of(low, high, taken.lost | ~decided)
+    return taken

@@ -10,10 +10,10 @@ import numpy as np
 from sqlglot import exp
 
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
-from sfumato.dp.sql.box import Box, Floats, Truths
+from sfumato.dp.sql.box import Box, Floats, Truths, divided
 from sfumato.dp.sql.expected_error import lattice_steps, linear_change, linear_margin
 from sfumato.dp.sql.grouping import KEY
-from sfumato.dp.sql.images import image, is_linear, parts_of, plain, selects, steady
+from sfumato.dp.sql.images import as_divisor, certain, image, is_linear, parts_of, plain, selects, steady
 from sfumato.dp.sql.language import computed, evaluate
 from sfumato.dp.sql.margins import Possible, numbers, reaches
 from sfumato.dp.sql.noise import Price
@@ -30,6 +30,8 @@ CellError = tuple[float | None, Reach | None]
 NO_ERROR: CellError = (None, None)
 #: As sure as one can be.
 _CERTAIN = math.nextafter(1.0, 0.0)
+#: The share of what the confidence leaves over that Fieller's interval of a ratio takes.
+_OF_RATIO = 0.9
 #: What an end that is no whole number may be off, as a share: steps are known to 12 digits.
 _LAST_DIGITS = 1e-11
 
@@ -118,7 +120,7 @@ class Images:
         levels = [1 - (1 - level) / len(parts) for level in LEVELS]
         with np.errstate(all="ignore"):
             boxes = {part: self._box(part, places, keys, levels) for part in parts}
-            ends = image(node, boxes, lambda part: _exact(part, keys))
+            ends = image(node, boxes, lambda part: _exact(part, keys), self._as_divisor)
             if ends is None:
                 return [None] * len(places)
             shape = (len(places), len(LEVELS) + 2)
@@ -132,12 +134,42 @@ class Images:
 
     def _box(self, part: exp.Expression, places: Sequence[int], keys: Sequence[Group], levels: Sequence[float]) -> Box:
         """A part as it is shown, then between its ends at each level, then for certain."""
+        if not noisy_parts(part):
+            exact = _exact(part, keys)
+            wide = np.zeros((len(places), len(levels) + 2), dtype=np.bool_)
+            return Box(exact.low + wide, exact.high + wide, exact.lost | wide)
+        if isinstance(part, exp.Div) and not is_linear(self.question, part):
+            return self._ratio(part, places, keys, levels)
         shown, below, above = self._distances(part, places, keys, levels)
         lost = np.hstack([np.zeros_like(shown, dtype=np.bool_), self._lost(part, places, keys, levels)])
-        return Box.of(np.hstack([shown, shown - below]), np.hstack([shown, shown + above]), lost)
+        ends, possible = Box.of(shown - below, shown + above), certain(self.question, part)
+        if possible is not None:
+            ends = ends.within(possible)
+        return Box.of(np.hstack([shown, ends.low]), np.hstack([shown, ends.high]), lost)
+
+    def _ratio(self, part: exp.Div, places: Sequence[int], keys: Sequence[Group], levels: Sequence[float]) -> Box:
+        """A ratio of sums: Fieller's interval inside the image of both, which takes a little of the confidence."""
+
+        def divisor(surer: Sequence[float]) -> Box:
+            return self._as_divisor(part, part.expression, self._box(part.expression, places, keys, surer))
+
+        rest = [1 - (1 - level) * (1 - _OF_RATIO) / 2 for level in levels]
+        around = divided(self._box(part.this, places, keys, rest), divisor(rest))
+        shown, below, above = self._distances(part, places, keys, [1 - (1 - level) * _OF_RATIO for level in levels])
+        shown = np.where(np.isfinite(shown), shown, np.nan)
+        low, high = np.fmax(shown - below, around.low[:, 1:]), np.fmin(shown + above, around.high[:, 1:])
+        ended = np.isfinite(around.low[:, 1:]) | np.isfinite(around.high[:, 1:])
+        low, high = np.where(ended, np.fmin(low, high), -np.inf), np.where(ended, np.fmax(low, high), np.inf)
+        # A quotient that is shown as missing is no number, of which a default takes the place.
+        first = Box.exactly_or_missing(shown, np.isnan(shown))
+        lost = np.hstack([first.lost, divisor(levels).lost[:, 1:]])
+        return Box.of(np.hstack([first.low, low]), np.hstack([first.high, high]), lost)
+
+    def _as_divisor(self, node: exp.Expression, part: exp.Expression, box: Box) -> Box:
+        return as_divisor(self.question, node, part, box)
 
     def _lost(self, part: exp.Expression, places: Sequence[int], keys: Sequence[Group], levels: Sequence[float]) -> Truths:
-        """Where a part may have no value, at each level and then for certain: too few rows, or a divisor of zero.
+        """Where a part may have no value, at each level and then for certain: too few rows.
 
         That takes no share of the confidence: either there is a value, to which the ends apply, or there is none, and then this
         says so at the confidence. Nothing is known of the rows of a quantile.
@@ -147,9 +179,6 @@ class Images:
         lost = np.ones((len(places), len(levels) + 1), dtype=np.bool_)
         if selects(self.question, self.price, part):
             return lost
-        if isinstance(part, exp.Div):
-            shown, below, _ = self._distances(part.expression, places, keys, levels)
-            return np.abs(shown) <= below
         statistic = self.question.statistics[part.name.removeprefix(PLACEHOLDER)]
         if statistic.count is not None:
             rows = self.possible.noisy[statistic.count][np.asarray(places, dtype=np.int64), None]
@@ -215,4 +244,5 @@ def _exact(node: exp.Expression, keys: Sequence[Group]) -> Box:
     rows: Sequence[Mapping[str, Cell]] = [{}]
     if node.find(exp.Column) is not None:
         rows = [_placed(group) for group in keys]
-    return Box.exactly(numbers([evaluate(node, row) for row in rows]))
+    values = [evaluate(node, row) for row in rows]
+    return Box.exactly_or_missing(numbers(values), np.array([[value is None] for value in values]))

@@ -21,7 +21,7 @@ from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_devia
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
 from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.grouping import KEY, AnswerColumn
-from sfumato.dp.sql.images import image, is_linear, parts_of, plain, selects, steady
+from sfumato.dp.sql.images import as_divisor, image, is_linear, parts_of, plain, selects, steady
 from sfumato.dp.sql.language import check, evaluate
 from sfumato.dp.sql.measurement import BRANCHING, QueryMeasurement
 from sfumato.dp.sql.noise import Noise, Price, errors_in_sum_margin
@@ -226,7 +226,7 @@ class _Expected:
             for place, rows in enumerate(self.sizes):
                 boxes = {part: self._box(part, moved, place, sure) for part in parts}
                 with np.errstate(all="ignore"):
-                    ends = image(node, boxes, _constant)
+                    ends = image(node, boxes, _constant, self._as_divisor)
                 if ends is None or rows in margins:
                     continue
                 (shown, low), (top, high) = ends.low[0].tolist(), ends.high[0].tolist()
@@ -238,13 +238,21 @@ class _Expected:
     def _box(self, part: exp.Expression, moved: MovedStatistics, place: int, sure: float) -> Box:
         """A part of the expression as it would be without noise, and as far off as noise may bring it."""
         value, change = number_of(evaluate(part, moved.row(place, {}))), moved.change(Smooth(part), place, {})
-        if value is None or change is None:
+        if value is None or change is None or isinstance(part, exp.Div) and not self._ends(part):
             return Box.exactly(np.full((1, 2), np.nan))
         if is_linear(self.question, part):
             margin = linear_margin(self.price, change, sure)
         else:
             margin = change.deviation * errors_in_sum_margin(self.law, sure)
         return Box.of(np.array([[value, value - margin]]), np.array([[value, value + margin]]))
+
+    def _ends(self, ratio: exp.Div) -> bool:
+        """True for a ratio whose interval ends somewhere, as far as the question says."""
+        divisor = self._as_divisor(ratio, ratio.expression, Box.exactly(np.ones((1, 2))))
+        return bool(np.isfinite(divisor.low[0, 1]))
+
+    def _as_divisor(self, node: exp.Expression, part: exp.Expression, box: Box) -> Box:
+        return as_divisor(self.question, node, part, box)
 
 
 def _constant(node: exp.Expression) -> Box:

@@ -155,6 +155,21 @@ def _counted(unit: str, bounds: Bounds, single: bool, rows: bool, groups: bool) 
     )
 
 
+def chosen_groups(question: Question, price: Price) -> str:
+    """By what groups are shown or left out, and that margins are about each before that; empty where all are shown."""
+    by = (
+        ["HAVING"] * (question.having is not None) + ["LIMIT"] * (question.limit is not None) + ["OFFSET"] * bool(question.offset)
+    )
+    below = ""
+    if price.threshold is not None:
+        by.append("the threshold")
+        below = f". Groups with fewer than {price.threshold:,} {question.unit}s, after noise, are not shown"
+    if not by:
+        return ""
+    all_of_them = " and ".join(part for part in (", ".join(by[:-1]), by[-1]) if part)
+    return f"The margins hold for each group before {all_of_them} chose which are shown{below}"
+
+
 def _left_out(question: Question) -> list[str]:
     """Which other rows are not counted."""
     sentences = [] if question.rows.unit is None else [_without(question.unit)]

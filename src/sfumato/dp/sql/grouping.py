@@ -10,6 +10,7 @@ from typing import Any
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
+from sfumato.core.texts import with_article
 from sfumato.dp.sql.aggregates import PLACEHOLDER, THERE_ARE, Asked, is_aggregate, taken_out
 from sfumato.dp.sql.catalogue import Lowering, QueryRows, values_of_texts
 from sfumato.dp.sql.language import check, is_unknown, lower
@@ -86,7 +87,7 @@ def _fitting(label: str, values: tuple[Value, ...], kind: Kind) -> tuple[Value, 
         if isinstance(value, str) and ("\x00" in value or not value.isprintable() and _broken(value)):
             right = False
         if not right and value is not None:
-            raise Unsupported(f"keys: '{label[:60]}' holds a {kind}, and one of the values given for it is not")
+            raise Unsupported(f"keys: '{label[:60]}' holds {with_article(kind)}, and one of the values given for it is not")
     return values
 
 

@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from sqlglot import exp
 
+from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.language import evaluate, over_answers
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.operators import arguments
-from sfumato.dp.sql.propagation import linear, noisy_parts
+from sfumato.dp.sql.propagation import linear, noisy_parts, number_of
 from sfumato.dp.sql.question import Question
 
 
@@ -80,8 +81,96 @@ def _is_zero(node: exp.Expression) -> bool:
     return isinstance(node, exp.Literal) and not node.is_string and float(node.this) == 0
 
 
-def image(node: exp.Expression, parts: Mapping[exp.Expression, Box], exact_box: Callable[[exp.Expression], Box]) -> Box | None:
-    """Where an expression lies when its noisy parts lie in their boxes; None where an operator has no image."""
+def as_divisor(question: Question, node: exp.Expression, part: exp.Expression, box: Box) -> Box:
+    """Where a part lies that an expression divides by: not at zero, for then there is no quotient.
+
+    By the question alone: one of either sign may be anything whatever is measured, lest noise decide whether an interval is
+    stated, which selects those that fail. So may one that comes as near to zero as one likes, below what has either sign. The
+    first column is what is shown.
+    """
+    if not noisy_parts(part):
+        return box
+    ends = certain(question, part)
+    if ends is not None and (np.all(ends.low > 0) or np.all(ends.high < 0)):
+        return box
+    low, high = np.full_like(box.low, -np.inf), np.full_like(box.high, np.inf)
+    lost = np.ones_like(box.lost)
+    least = 1.0 if _is_whole(question, part) else 0.0
+    if ends is not None and np.all(ends.low >= 0) and (least > 0 or part is node.this or _of_one_sign(question, node.this)):
+        low = np.maximum(box.low, least)
+        # Nothing measured but zero or less: a divisor above zero may be anything.
+        high = np.where(box.high > 0, np.maximum(box.high, low), np.inf) if least == 0 else np.maximum(box.high, low)
+        lost = box.lost | (box.low <= 0) | (box.low < least)
+    for mine, shown in ((low, box.low), (high, box.high), (lost, box.lost)):
+        mine[:, 0] = shown[:, 0]
+    return Box(low, high, lost)
+
+
+def _of_one_sign(question: Question, node: exp.Expression) -> bool:
+    ends = certain(question, node)
+    return ends is not None and bool(np.all(ends.low >= 0) or np.all(ends.high <= 0))
+
+
+def certain(question: Question, node: exp.Expression) -> Box | None:
+    """Between which ends an expression lies by the question and the declared bounds alone."""
+    boxes: dict[exp.Expression, Box] = {}
+    for part in node.find_all(exp.Column, exp.Sub):
+        if isinstance(part, exp.Sub):
+            if _is_left_over(question, part):
+                boxes[part] = Box.of(np.zeros((1, 1)), np.full((1, 1), np.inf))
+        elif part.name.startswith(PLACEHOLDER):
+            low, high = question.statistics[part.name.removeprefix(PLACEHOLDER)].certain
+            boxes[part] = Box.of(np.array([[low]]), np.array([[high]]))
+
+    def of_constant(part: exp.Expression) -> Box:
+        value = None if part.find(exp.Column) is not None else number_of(evaluate(part, {}))
+        return Box.exactly(np.array([[np.nan if value is None else value]]))
+
+    with np.errstate(all="ignore"):
+        return image(node, boxes, of_constant, lambda _, __, box: box)
+
+
+def _is_left_over(question: Question, node: exp.Sub) -> bool:
+    """True for the number of rows less the number of some of them."""
+    names = [side.name.removeprefix(PLACEHOLDER) if isinstance(side, exp.Column) else "" for side in (node.this, node.expression)]
+    statistics = [question.statistics.get(name) for name in names]
+    taken = {each.name: each for each in question.measurements if each.kind == "rows"}
+    rows = [taken.get(each.count or "") if each is not None and each.linear else None for each in statistics]
+    return rows[0] is not None and rows[1] is not None and rows[0].expression is None and rows[0].where is None
+
+
+def _is_whole(question: Question, node: exp.Expression) -> bool:
+    """True for sums and products of whole numbers."""
+    if isinstance(node, exp.Column):
+        statistic = question.statistics.get(node.name.removeprefix(PLACEHOLDER))
+        return statistic is not None and statistic.steady and statistic.whole
+    if isinstance(node, exp.Literal):
+        return not node.is_string and float(node.this).is_integer()
+    return isinstance(node, (exp.Paren, exp.Add, exp.Sub, exp.Mul)) and all(_is_whole(question, part) for part in arguments(node))
+
+
+def _divides(node: exp.Expression, part: exp.Expression) -> bool:
+    """True where an expression divides by a part of it, or has no value for other reasons where that is zero."""
+    if isinstance(node, exp.Ln):
+        return part is node.this
+    if isinstance(node, (exp.Div, exp.IntDiv)):
+        return part is node.expression
+    if not isinstance(node, exp.Pow) or part is not node.this:
+        return False
+    exponent = None if node.expression.find(exp.Column) is not None else number_of(evaluate(node.expression, {}))
+    return exponent is None or exponent < 0
+
+
+def image(
+    node: exp.Expression,
+    parts: Mapping[exp.Expression, Box],
+    exact_box: Callable[[exp.Expression], Box],
+    divisor: Callable[[exp.Expression, exp.Expression, Box], Box],
+) -> Box | None:
+    """Where an expression lies when its noisy parts lie in their boxes; None where an operator has no image.
+
+    `divisor` says where a part lies that an expression divides by, given both and the part's box.
+    """
     if node in parts:
         return parts[node]
     if not noisy_parts(node):
@@ -90,9 +179,14 @@ def image(node: exp.Expression, parts: Mapping[exp.Expression, Box], exact_box: 
     if operator is None:
         return None
     if operator.image is not None:
-        return operator.image(node, lambda part: image(part, parts, exact_box))
+
+        def inside_box(part: exp.Expression) -> Box | None:
+            box = image(part, parts, exact_box, divisor)
+            return divisor(node, part, box) if box is not None and _divides(node, part) else box
+
+        return operator.image(node, inside_box)
     listed = arguments(node)
-    inside = image(listed[0], parts, exact_box) if operator.linear == "sum" and len(listed) == 1 else None
+    inside = image(listed[0], parts, exact_box, divisor) if operator.linear == "sum" and len(listed) == 1 else None
     if inside is None or operator.array is None:
         return None
     # A sum of one argument rises or falls with it.

@@ -164,12 +164,14 @@ class StatisticPlan:
             return self._quantile(asked, term, condition)
         if aggregate.measures == "sum" and any(self._about(each) == self._about(asked) for each in self.averaged):
             # A mean of the same column is measured anyhow: its parts give the sum, and nothing more is spent.
-            return replace(self._moments(asked, raw, condition), low=None, high=None, whole=raw.kind == "integer")
+            moments = self._moments(asked, raw, condition)
+            return replace(moments, low=None, high=None, whole=raw.kind == "integer", positive=term.low >= 0)
         if aggregate.measures == "sum":
             grid = on_grid(term, centred=False)
             middle = (term.low + term.high) / 2 / grid.step
             total = self._add(QueryMeasurement("", "sum", grid.expression, condition, grid.limit, grid.step, middle=middle))
-            return Statistic(asked.function, total=total, step=grid.step, whole=grid.step == 1 and term.kind == "integer")
+            whole = grid.step == 1 and term.kind == "integer"
+            return Statistic(asked.function, total=total, step=grid.step, whole=whole, positive=term.low >= 0)
         return self._moments(asked, raw, condition)
 
     def _moments(self, asked: Asked, raw: Term, condition: e.Expression | None) -> Statistic:

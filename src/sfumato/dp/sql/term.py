@@ -202,7 +202,7 @@ def merged(terms: Sequence[Term], build: Callable[[list[Expression]], Expression
         raise Unsupported(f"the branches of an expression have different kinds: {', '.join(sorted(kinds))}")
     numeric = kinds <= e.NUMERIC
     if numeric and len(kinds) > 1:
-        known_terms = [term if term.missing else as_number(term) for term in terms]
+        known_terms = [term if term.missing else as_number(bounded(term)) for term in terms]
         kind: Kind = "number"
     else:
         known_terms, kind = [bounded(term) for term in terms], next(iter(kinds))

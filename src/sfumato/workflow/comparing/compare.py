@@ -109,6 +109,13 @@ class Comparison:
         return min(inside, key=lambda point: point.balance) if inside else None
 
     @property
+    def typed(self) -> tuple[str, str] | None:
+        """What is typed to publish by the recommended method: options of `sfumato protect`, and arguments of `sf.protect`."""
+        from sfumato.workflow.comparing.grid import method_of, typed
+
+        return None if self.recommended is None else typed(method_of(self.recommended.method))
+
+    @property
     def reasons(self) -> tuple[str, ...]:
         """Why that one, in sentences."""
         from sfumato.report.comparison_words import reasons

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast, get_args, get_origin, get_type_hints
 
@@ -68,6 +70,50 @@ def label_of(method: Method) -> str:
     if isinstance(method, Recoded):
         return f"{' + '.join(map(_called, method.asked))} by {_called(method.search).removesuffix('()')}"
     return _called(method)
+
+
+def typed(method: Method) -> tuple[str, str]:
+    """What is typed to publish by this method: options of `sfumato protect`, and arguments of `sf.protect`."""
+    if isinstance(method, Recoded):
+        promised = [f"--guarantee {shlex.quote(_as_toml(each))}" for each in method.asked]
+        calls = ", ".join(map(_as_python, method.asked))
+        return " ".join(
+            [*promised, f"--method {shlex.quote(_as_toml(method.search))}"]
+        ), f"[{calls}], {_as_python(method.search)}"
+    return f"--method {shlex.quote(_as_toml(method))}", f"method={_as_python(method)}"
+
+
+def _own(value: Any) -> dict[str, Any]:
+    """The parameters that differ from their defaults."""
+    settings = {}
+    for field in dataclasses.fields(value):
+        usual = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
+        if field.init and getattr(value, field.name) is not None and getattr(value, field.name) != usual:
+            settings[field.name] = getattr(value, field.name)
+    return settings
+
+
+def _as_toml(value: Any) -> str:
+    settings = ", ".join(f"{name}={_toml(each)}" for name, each in _own(value).items())
+    return f"{type(value).__name__}({settings})"
+
+
+def _toml(value: Any) -> str:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {"name": type(value).__name__, **_own(value)}
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{json.dumps(str(name))} = {_toml(each)}' for name, each in value.items())}}}"
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return f"[{', '.join(map(_toml, value))}]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (bool, int, float, str)) else json.dumps(str(value))
+
+
+def _as_python(value: Any) -> str:
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_as_python, value))}]"
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return repr(value)
+    return f"sf.{type(value).__name__}({', '.join(f'{name}={_as_python(each)}' for name, each in _own(value).items())})"
 
 
 def _called(value: Any) -> str:

@@ -191,7 +191,7 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
     if digest == new.digest and reading == new.reading:
         return _Earlier(entry.hash, same_rows=True)
     if reading.masked or new.reading.masked or named.is_mask(payload.get("method")):
-        why = "values that a mask changed need not be those of people, and have no classes to lay over others"
+        why = "values that a mask changed need not be those of people, and have no classes to compare with those of others"
         return _Earlier(entry.hash, why_not=why, table=payload.get("fingerprint"), reading=_certain(reading, entry))
     same = new.fingerprint is not None and payload.get("fingerprint") == new.fingerprint
     today = Today(new.reading, new.view.result.hierarchies, original, same)

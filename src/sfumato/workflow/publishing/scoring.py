@@ -40,6 +40,13 @@ Measured = str | Mapping[str, Any] | AnyMeasure
 Attacked = str | Mapping[str, Any] | AnyAttack
 
 
+#: What these measures are for each attribute where nothing was generalised or suppressed, whatever else a mask has changed.
+_WITHOUT_LOSS = {"loss": 0.0, "granularity": 1.0}
+_NOTHING_GENERALISED = (
+    "it counts what was generalised or suppressed, and this mask does neither; information_loss measures what a mask changes"
+)
+
+
 @dataclass(frozen=True)
 class Checks:
     """What is measured besides the guarantees: measures of use, then of risk, and attacks."""
@@ -106,7 +113,8 @@ class Checked:
 
 
 def _stated(result: AttackResult) -> Mapping[str, Any]:
-    words = attack_in_words(result.success, result.baseline, result.targets)
+    supposing = registry.find("attack", result.attack).supposing
+    words = attack_in_words(result.success, result.baseline, result.targets, supposing)
     shown = f" {ABOUT_SHOWN_VALUES}" if result.finding.endswith(ABOUT_SHOWN_VALUES) else ""
     return {**plain_result(result), "finding": f"{words}{shown}"}
 
@@ -137,12 +145,16 @@ def run_checks(
         progress("measuring", position, len(checks.measures))
         is_risk = position >= len(checks.measures) - checks.risks
         try:
-            scores.append(measure.score(original, seen_by(measure)))
+            score = measure.score(original, seen_by(measure))
         except Unsupported as error:
             if not checks.usual[is_risk]:
                 raise
             unmeasured.append(f"{_key(measure)} was not measured: {error}")
             continue
+        if loss is None and _key(measure) in _WITHOUT_LOSS and set(score.parts.values()) <= {_WITHOUT_LOSS[_key(measure)]}:
+            unmeasured.append(f"{_key(measure)} says nothing here: {_NOTHING_GENERALISED}")
+            continue
+        scores.append(score)
         measured.append(measure)
         risks += is_risk
     apart = told_apart(scores, measured)

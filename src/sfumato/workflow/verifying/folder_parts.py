@@ -202,8 +202,11 @@ def refuse_other_attacks(certificate: Certificate) -> None:
     shown = (ABOUT_SHOWN_VALUES,) if masked else ()
     for stated in certificate.attacks:
         low, high = stated["interval"]
-        words = attack_in_words(stated["success"], stated["baseline"], stated["targets"])
-        said = {words, *(f"{words} {caveat}" for caveat in shown)}
+        supposing = registry.find("attack", stated["attack"]).supposing if registry.has("attack", stated["attack"]) else ""
+        # Earlier certificates do not say what is supposed.
+        numbers = (stated["success"], stated["baseline"], stated["targets"])
+        forms = {attack_in_words(*numbers), attack_in_words(*numbers, supposing)}
+        said = forms | {f"{words} {caveat}" for words in forms for caveat in shown}
         if (
             not registry.has("attack", stated["attack"])
             or (not _can_be_run(stated["attack"], masked) and certificate.format != FIRST_FORMAT)
