@@ -84,17 +84,18 @@ def _is_zero(node: exp.Expression) -> bool:
 def as_divisor(question: Question, node: exp.Expression, part: exp.Expression, box: Box) -> Box:
     """Where a part lies that an expression divides by: not at zero, for then there is no quotient.
 
-    By the question alone: one of either sign may be anything whatever is measured, lest noise decide whether an interval is
-    stated, which selects those that fail. So may one that comes as near to zero as one likes, below what has either sign. The
-    first column is what is shown.
+    By the question: one of either sign may be anything at every level unless it is clear of zero at the surest one, lest noise
+    decide whether an interval is stated, which selects those that fail. So may one that comes as near to zero as one likes,
+    below what has either sign. The first column is what is shown, the last one what is certain where there are more than two.
     """
     if not noisy_parts(part):
         return box
     ends = certain(question, part)
     if ends is not None and (np.all(ends.low > 0) or np.all(ends.high < 0)):
         return box
-    low, high = np.full_like(box.low, -np.inf), np.full_like(box.high, np.inf)
-    lost = np.ones_like(box.lost)
+    surest = max(box.low.shape[1] - 2, 1)
+    clear = ((box.low[:, surest] > 0) | (box.high[:, surest] < 0))[:, None]
+    low, high, lost = np.where(clear, box.low, -np.inf), np.where(clear, box.high, np.inf), np.where(clear, box.lost, True)
     least = 1.0 if _is_whole(question, part) else 0.0
     if ends is not None and np.all(ends.low >= 0) and (least > 0 or part is node.this or _of_one_sign(question, node.this)):
         low = np.maximum(box.low, least)
