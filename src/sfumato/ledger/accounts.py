@@ -34,7 +34,7 @@ class Protected:
     """A unit, by the name of its column or `record`, and which databases count as neighbours.
 
     >>> str(Protected("patient"))
-    'one patient more or less'
+    'one patient added or removed'
     """
 
     unit: str = RECORD
@@ -57,7 +57,16 @@ class Protected:
         return self.unit if self.neighbours == "add_remove" else f"{self.unit} (replaced)"
 
     def __str__(self) -> str:
-        return PureDP(0, neighbours=self.neighbours, unit=self.unit).compared
+        return self._loss.compared
+
+    @property
+    def formerly(self) -> str:
+        """In the words of earlier versions, which notices of their certificates state."""
+        return self._loss.formerly_compared
+
+    @property
+    def _loss(self) -> LossGuarantee:
+        return PureDP(0, neighbours=self.neighbours, unit=self.unit)
 
     def to_mapping(self) -> dict[str, str]:
         """Plain data, as entries hold it."""

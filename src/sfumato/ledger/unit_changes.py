@@ -145,12 +145,18 @@ class Uncovered:
     current: Protected
 
     def __str__(self) -> str:
-        amount = " and ".join(str(loss) for loss in self.losses)
-        about = "without saying about whom" if self.protected is None else f"about {self.protected}"
-        return (
-            f"{NOT_COVERED}{amount} was charged earlier on this data set {about}; what that tells of {self.current} is not "
-            "known and comes on top"
-        )
+        about = "without saying for whom" if self.protected is None else f"for {self.protected}"
+        return f"{self._charged} {about}; what that means for {self.current} is not known and comes on top"
+
+    @property
+    def formerly(self) -> str:
+        """In the words of earlier versions, which notices of their certificates state."""
+        about = "without saying about whom" if self.protected is None else f"about {self.protected.formerly}"
+        return f"{self._charged} {about}; what that tells of {self.current.formerly} is not known and comes on top"
+
+    @property
+    def _charged(self) -> str:
+        return f"{NOT_COVERED}{' and '.join(str(loss) for loss in self.losses)} was charged earlier on this data set"
 
 
 def uncovered(
