@@ -73,7 +73,7 @@ class Protected:
         return {"neighbours": self.neighbours, "unit": self.unit}
 
     @classmethod
-    def told(cls, protected: Protected | None) -> dict[str, str | None]:
+    def plain(cls, protected: Protected | None) -> dict[str, str | None]:
         """Plain data also where it is unknown."""
         return {"neighbours": None, "unit": None} if protected is None else {**protected.to_mapping()}
 

@@ -1,7 +1,7 @@
 """What earlier charges mean once a budget is about another unit: the loss of as many steps as the change needs.
 
 The owner says how many rows one unit has at most; a charge per record then counts as the loss of that many together. Where
-that is unknown the charge stays as it is, and whoever asks later is told that it is not covered. A charge about whole
+that is unknown the charge stays as it is, and later answers say that it is not covered. A charge about whole
 patients counts twice for one of their records: the patient goes and comes back without it. The argument is in
 docs/theory/units-and-groups.md.
 """

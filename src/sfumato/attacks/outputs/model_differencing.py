@@ -194,7 +194,7 @@ def _from_regressions(before: RegressionVersion, later: RegressionVersion, knowl
 
 
 def _factor(multiple: Real, before: RegressionVersion, attributes: Mapping[int, float]) -> float:
-    """By what the row of the record was multiplied: told by its 1 for the intercept, or by an attribute that is known."""
+    """By what the row of the record was multiplied: known by its 1 for the intercept, or by an attribute that is known."""
     size = float(np.abs(multiple).max())
     if size == 0:
         raise Unsupported(

@@ -87,7 +87,7 @@ def _coded(name: str, column: Column, bins: int, missing: bool) -> DomainColumn 
     values = column.domain or column.order
     if column.source != "declared" and (values or column.bounds is not None):
         return (
-            f"what column '{name}' may contain was learnt from the data, which would tell about them. "
+            f"what column '{name}' may contain was learnt from the data, which would reveal something about them. "
             'Check it and set source = "declared"'
         )
     if values:

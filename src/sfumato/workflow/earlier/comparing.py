@@ -130,7 +130,7 @@ def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None
 
 
 def not_compared(ledger: Ledger, new: Entry) -> PlainDict:
-    """What is said of content that nobody lays over earlier releases: how many there are, and what to assume."""
+    """What is said of content that nobody combines with earlier releases: how many there are, and what to assume."""
     others = [entry.hash for entry in ledger.releases(new.dataset) if entry.hash != new.hash]
     if not others:
         return {"earlier_releases": 0, "finding": NOTHING_EARLIER}
@@ -151,7 +151,7 @@ def _compared(ledger: Ledger, new: Newest, original: Microdata | None, *, counte
     others = [each for each in tables if not each.same_rows]  # the same rows again tell nothing new
     views = [each for each in others if each.view is not None]
     combined = _intersect(new, views, original, counted) if views else {}
-    if views and "attack" not in combined:  # all or nothing: what could not be laid over each other was not compared
+    if views and "attack" not in combined:  # all or nothing: what could not be combined was not compared
         others = [replace(each, view=None, why_not=str(combined["why"])) if each.view is not None else each for each in others]
         views, combined = [], {}
     uncompared = {each.name: each.why_not for each in others if each.view is None and not each.gone}
@@ -274,7 +274,7 @@ def _repeated(new: Newest, others: Sequence[_Earlier], noisy: Sequence[Entry]) -
     from sfumato.attacks.several.repeated_masks import (
         AS_IT_IS,
         Repeated,
-        can_be_told,
+        can_be_combined,
         how_shown,
         in_words,
         over_other_tables,
@@ -304,7 +304,7 @@ def _repeated(new: Newest, others: Sequence[_Earlier], noisy: Sequence[Entry]) -
         if plain := showings.count(AS_IT_IS):
             by_column[column] = f"'{column}' is published as it is in {plain} of the releases"
             unchanged.append(by_column[column])
-        elif _outside_accounts(noisy) or not can_be_told([each.kind for each in about], showings):
+        elif _outside_accounts(noisy) or not can_be_combined([each.kind for each in about], showings):
             by_column[column] = f"what the releases tell of '{column}' was not added up: {ADDS_UP}"
             unsummed.append(f"'{column}'")
         else:

@@ -49,12 +49,12 @@ def refuse_other_parameters(method: object) -> None:
 
 def refuse_other_words(facts: Plain, visible: VisibleTable) -> None:
     """What a mask publishes about itself, `method` and `masked_columns` among it: what that mask tells with its parameters."""
-    from sfumato.masking.transparency import is_told_by
+    from sfumato.masking.transparency import can_be_published_by
 
     method = facts.get("method")
     refuse_other_parameters(method)
     try:
-        sound = is_told_by(_rebuilt(cast("Mapping[str, Any]", method)), facts, visible)
+        sound = can_be_published_by(_rebuilt(cast("Mapping[str, Any]", method)), facts, visible)
     except (SfumatoError, *_ODD):
         sound = False
     if not sound:
