@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sfumato.core import registry
 from sfumato.core.errors import Cancelled, SfumatoError, Unsupported
-from sfumato.core.plain_data import PlainDict
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.view import View
 from sfumato.data.schema import Schema
 from sfumato.data.values import sorted_sets
-from sfumato.workflow import named
 from sfumato.workflow.earlier.readings import ColumnReading, Reading, Today, as_it_reads, as_they_are, keep
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
         return _Earlier(entry.hash, why_not="how its texts are to be read was not kept")
     if digest == new.digest and reading == new.reading:
         return _Earlier(entry.hash, same_rows=True)
-    if reading.masked or new.reading.masked or named.is_mask(payload.get("method")):
+    if reading.masked or new.reading.masked or _was_mask(payload):
         why = "values that a mask changed need not be those of people, and have no classes to lay over others"
         return _Earlier(entry.hash, why_not=why, table=payload.get("fingerprint"), reading=_certain(reading, entry))
     same = new.fingerprint is not None and payload.get("fingerprint") == new.fingerprint
@@ -263,9 +263,14 @@ def _written_otherwise(readings: Sequence[Reading]) -> str | None:
     return None
 
 
+def _was_mask(payload: Plain) -> bool:
+    """Whether an entered release was made by a mask."""
+    return registry.has("mask", (payload.get("method") or {}).get("name"))
+
+
 def _certain(reading: Reading, entry: Entry) -> Reading | None:
     """The reading of a release, unless a mask made it that tells nothing about itself."""
-    return reading if reading.masked or not named.is_mask(entry.payload.get("method")) else None
+    return reading if reading.masked or not _was_mask(entry.payload) else None
 
 
 def _repeated(new: Newest, others: Sequence[_Earlier], noisy: Sequence[Entry]) -> tuple[dict[str, str], str]:

@@ -21,7 +21,6 @@ from sfumato.core.temporary import temporary_folder
 from sfumato.core.view import Score
 from sfumato.data.schema import Schema
 from sfumato.report.wording import attack_in_words
-from sfumato.workflow import named
 from sfumato.workflow.contents.base import OTHER_SCORES, content_kind
 from sfumato.workflow.publishing.cards import CARD, CARD_FORMAT, public_card
 from sfumato.workflow.publishing.claims import stated_unit
@@ -193,7 +192,7 @@ def check_scores(certificate: Certificate, schema: Schema, table: pa.Table) -> l
 
 def refuse_other_attacks(certificate: Certificate) -> None:
     """Attacks that are known, with rates and counts that agree; what is said of them in words follows from the numbers."""
-    shown = (ABOUT_SHOWN_VALUES,) if named.is_mask(certificate.method) else ()
+    shown = (ABOUT_SHOWN_VALUES,) if registry.has("mask", certificate.method.get("name")) else ()
     if (
         len(certificate.attacks) > len({stated["attack"] for stated in certificate.attacks})
         and certificate.format != FIRST_FORMAT

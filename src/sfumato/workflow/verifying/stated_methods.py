@@ -40,7 +40,9 @@ def refuse_other_parameters(method: object) -> None:
     try:
         stated = plain(registry.in_names_of_now("method", method))
         rebuilt = _rebuilt(method)
-        described = plain(rebuilt.described() if named.is_mask(method) else {"name": method["name"], **parameters(rebuilt)})
+        described = plain(
+            rebuilt.described() if registry.has("mask", method.get("name")) else {"name": method["name"], **parameters(rebuilt)}
+        )
     except (SfumatoError, *_ODD):
         raise VerificationFailed(_NOT_ITS_OWN) from None
     if any(described.get(name) != value for name, value in stated.items()):
