@@ -137,7 +137,7 @@ def check_integers(
     expected = plain.asked(tables, query)
     question = asked._question(asked._parsed(query), None)
     priced = price(question, Request(epsilon=1, delta="1e-6"), asked._bounds)
-    rows, groups = asked._bounds.rows, asked._bounds.groups
+    rows, groups = asked._bounds.max_rows, asked._bounds.max_groups
     owned = expected.contributions()
     bites_groups = not records and bool(question.keys) and any(len(own) > groups for own in owned.values())
     bites_rows = not records and any(count > rows for own in owned.values() for count in own.values())
