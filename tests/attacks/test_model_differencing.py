@@ -85,7 +85,7 @@ def test_what_cannot_be_attacked_is_said() -> None:
         ModelDifferencing().run(View(two, None), EarlierVersion(one))
     with pytest.raises(InputError, match="two MeanVersions or two"):
         changed_record(MeanVersion([1.0], 3), EarlierVersion(one))
-    with pytest.raises(InputError, match="one person more or less"):
+    with pytest.raises(InputError, match="one person must have been added or removed"):
         changed_record(MeanVersion([1.0], 3), EarlierVersion(MeanVersion([1.0], 3)))
     with pytest.raises(InputError, match="design statistics"):
         changed_record(two, EarlierVersion(RegressionVersion(one.weights)))

@@ -353,7 +353,7 @@ def test_a_grant_says_its_unit_and_every_view_shows_it(place: Path, capsys: pyte
     granted = as_json(["ledger", "grant", "people", "ann", "--epsilon", "2", "--unit", "user"], capsys)
     assert (granted["unit"], granted["neighbours"]) == ("user", "add_remove")
     assert run(["ledger", "cap", "people", "--epsilon", "3", "--unit", "user"]) == 0
-    assert "all budgets on people are about one user more or less" in capsys.readouterr().out
+    assert "all budgets on people are about one user added or removed" in capsys.readouterr().out
     assert run(query(COUNT, "--epsilon", "0.5")) == 0
     assert [account["unit"] for account in as_json(["ledger"], capsys)["accounts"]] == ["user", "user"]
     [spend] = as_json(["ledger", "spends"], capsys)["spends"]
@@ -397,7 +397,7 @@ def test_a_question_about_another_unit_is_refused_with_3_and_costs_nothing(
     assert run([*asked, "--unit", "user"]) == 0, "the schema may leave the unit to the question"
     assert run([*artefact, "--schema", "people.toml"]) == 0
     regrant = ["ledger", "grant", "people", "ann", "--epsilon", "3", "--unit", "record"]
-    assert "what was spent on dataset 'people' is about one user more or less" in as_json(regrant, capsys, 3)["error"]
+    assert "what was spent on dataset 'people' is about one user added or removed" in as_json(regrant, capsys, 3)["error"]
     assert run(regrant[:-2]) == 0
     assert run([*regrant[:-1], "user", "--neighbours", "both"]) == 2
     assert run([*regrant[:-2], "--neighbours", "replace"]) == 2

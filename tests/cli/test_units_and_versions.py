@@ -63,7 +63,7 @@ def test_names_of_people_without_a_unit_are_refused_with_both_ways_out(
         assert run([*command, "--unit", unit, *(["-o", f"out-{unit}"] if command is HISTOGRAM else [])]) in (0, 3)
     with Ledger.open("sfumato-ledger.db") as ledger:
         assert [str(each.protected) for each in ledger.spends()] == (
-            [] if "--explain" in command else ["one record more or less"]
+            [] if "--explain" in command else ["one record added or removed"]
         )
 
 
@@ -74,7 +74,7 @@ def test_the_owner_changes_the_unit_and_sees_what_is_left(place: Path, capsys: p
     assert "sfumato ledger unit visits --unit patient_id --rows-per-unit" in " ".join(capsys.readouterr().err.split())
     assert run(["ledger", "unit", "visits", "--unit", "patient_id"]) == 0
     shown = capsys.readouterr().out
-    assert "about one patient_id more or less" in shown and "not covered: ε = 0.1" in shown and "ε = 1.9 left" in shown
+    assert "about one patient_id added or removed" in shown and "not covered: ε = 0.1" in shown and "ε = 1.9 left" in shown
     assert run([*COUNT, "--unit", "patient_id"]) == 0
     assert "notice    not covered: ε = 0.1 was charged earlier" in capsys.readouterr().out
     told = as_json(["ledger", "unit", "visits", "--unit", "patient_id", "--rows-per-unit", "8"], capsys)

@@ -1,4 +1,4 @@
-"""One example of every mask, and generated people to try it on. A mask without an example fails the suite."""
+"""An example of every mask, and generated people to try it on. A mask whose parameters all have defaults needs none here."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def people(count: int = 400, seed: int = 1, *, missing: float = 0.0) -> sf.Micro
     return sf.read(pa.table(arrays), SCHEMA)
 
 
-#: How each mask is made in these tests; `columns` are given by the test.
+#: How masks are made in these tests that have parameters without a default; `columns` come from the test.
 EXAMPLES: dict[str, Callable[[tuple[str, ...]], Mask]] = {
     "AdditiveNoise": lambda columns: sf.AdditiveNoise(0.2, columns=columns),
     "BucketRankSwapping": lambda columns: sf.BucketRankSwapping(10, columns=columns),
@@ -72,9 +72,7 @@ EXAMPLES: dict[str, Callable[[tuple[str, ...]], Mask]] = {
     "Condensation": lambda columns: sf.Condensation(5, columns=columns),
     "CorrelatedNoise": lambda columns: sf.CorrelatedNoise(0.2, columns=columns),
     "DistributionRankSwapping": lambda columns: sf.DistributionRankSwapping(10, columns=columns),
-    "GaussianCopula": lambda columns: sf.GaussianCopula(columns=columns),
     "Generalisation": lambda columns: sf.Generalisation(levels=dict.fromkeys(columns, 1), columns=columns),
-    "Ipso": lambda columns: sf.Ipso(columns=columns),
     "Mdav": lambda columns: sf.Mdav(4, columns=columns),
     "MultiplicativeNoise": lambda columns: sf.MultiplicativeNoise(10, columns=columns),
     "OptimalUnivariate": lambda columns: sf.OptimalUnivariate(4, columns=columns),
@@ -82,11 +80,8 @@ EXAMPLES: dict[str, Callable[[tuple[str, ...]], Mask]] = {
     "Pram": lambda columns: sf.Pram(stay=0.8, columns=columns),
     "RankSwapping": lambda columns: sf.RankSwapping(10, columns=columns),
     "RecordSwapping": lambda columns: sf.RecordSwapping(0.3, columns=columns),
-    "Resampling": lambda columns: sf.Resampling(columns=columns),
     "Rounding": lambda columns: sf.Rounding(5, columns=columns),
     "Sampling": lambda columns: sf.Sampling(0.5, columns=columns),
-    "SequentialTrees": lambda columns: sf.SequentialTrees(columns=columns),
-    "Shuffling": lambda columns: sf.Shuffling(columns=columns),
     "TermGeneralisation": lambda columns: sf.TermGeneralisation(190, columns=("terms",)),
     "TopBottomCoding": lambda columns: sf.TopBottomCoding(top=0.9, bottom=0.1, by="quantile", columns=columns),
     "VMdav": lambda columns: sf.VMdav(4, columns=columns),
@@ -130,4 +125,5 @@ def mixed_columns_for(name: str) -> tuple[str, ...]:
 
 def example(name: str, columns: tuple[str, ...] | None = None) -> Mask:
     """The example of a mask on these columns."""
-    return EXAMPLES[name](columns_for(name) if columns is None else columns)
+    chosen = columns_for(name) if columns is None else columns
+    return EXAMPLES[name](chosen) if name in EXAMPLES else getattr(sf.masking, name)(columns=chosen)

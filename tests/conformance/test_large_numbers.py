@@ -20,8 +20,7 @@ from sfumato.core.ranges import Because, ByName, Each, Either, Limit, Number, Ra
 from sfumato.core.view import View
 from sfumato.data.schema import Schema
 from tests.conformance.examples import NEEDED
-from tests.conformance.masks import EXAMPLES as MASKS
-from tests.conformance.masks import columns_for, people
+from tests.conformance.masks import columns_for, example, people
 
 LARGE = (2**31, 2**63, 2**64, 10**30)
 
@@ -109,7 +108,7 @@ RUNS: Mapping[str, Callable[[Any], object]] = {
 def _example(kind: str, name: str) -> Mapping[str, Any]:
     if kind != "mask" or name == "Combined":
         return NEEDED.get(name, {})
-    made = MASKS[name](tuple(each for each in columns_for(name) if each in table().column_names))
+    made = example(name, tuple(each for each in columns_for(name) if each in table().column_names))
     return {each.name: getattr(made, each.name) for each in declarations(type(made))} | SMALLER.get(name, {})
 
 

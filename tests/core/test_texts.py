@@ -43,4 +43,4 @@ def test_a_percentage_reaches_its_ends_only_when_exact(rate: float) -> None:
 
 
 def test_a_note_names_the_confidence_as_asked_and_no_smaller_margin() -> None:
-    assert ColumnNote("n", "count", 12_344.1).told(0.999) == "n: within ±12,350 at 99.9%"
+    assert ColumnNote("n", "count", 12_344.1).sentence(0.999) == "n: within ±12,350 at 99.9%"

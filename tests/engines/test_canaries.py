@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.core.errors import Cancelled, SfumatoError, SourceError, raise_alone, told_plainly
+from sfumato.core.errors import Cancelled, SfumatoError, SourceError, raise_alone, reported_as
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import COUNT
 from sfumato.data.schema import Column, Schema
@@ -115,7 +115,7 @@ def test_the_check_itself_finds_a_canary_that_hangs_on_an_error() -> None:
 
 def test_an_error_is_raised_without_what_led_to_it() -> None:
     def inner() -> Iterator[int]:
-        with told_plainly(lambda error: SourceError(type(error).__name__)):
+        with reported_as(lambda error: SourceError(type(error).__name__)):
             yield 1
             raise ValueError(CANARY)
 
@@ -135,7 +135,7 @@ def test_our_own_errors_and_stops_pass() -> None:
         return SourceError("lost")
 
     for kind in (Cancelled, KeyboardInterrupt, SystemExit):
-        with pytest.raises(kind), told_plainly(lost):
+        with pytest.raises(kind), reported_as(lost):
             raise kind("stop")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.core.stopping import told_of_stops
+from sfumato.core.stopping import interrupted_on_stop
 
 #: Questions that would take hours. Whether DuckDB works on one in this thread or in another is chance: hence several.
 QUESTIONS = """
@@ -45,7 +45,10 @@ def test_everybody_who_is_at_work_is_told_and_then_happens_what_would_have_happe
     before = signal.signal(signal.SIGTERM, lambda number, frame: happened.append("usual"))
     try:
         usual = signal.getsignal(signal.SIGTERM)
-        first, second = told_of_stops(lambda: happened.append("first")), told_of_stops(lambda: happened.append("second"))
+        first, second = (
+            interrupted_on_stop(lambda: happened.append("first")),
+            interrupted_on_stop(lambda: happened.append("second")),
+        )
         first.__enter__()
         second.__enter__()
         signal.raise_signal(signal.SIGTERM)

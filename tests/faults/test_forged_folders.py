@@ -533,7 +533,11 @@ CLAIMS: dict[str, tuple[str, Forge, str]] = {
         "of a unit",
     ),
     "more-units-than-records": ("dropped", claims(lambda c: c.update(measured=9_999)), "cannot be in classes"),
-    "neighbours": ("csv", claims(lambda c: c.update(neighbours="one record more or less")), "only a claim about a process has"),
+    "neighbours": (
+        "csv",
+        claims(lambda c: c.update(neighbours="one record added or removed")),
+        "only a claim about a process has",
+    ),
     "argument": ("csv", claims(lambda c: c.update(argument="proved by us")), "only a claim about a process has"),
     "holds-is-false": ("csv", claims(lambda c: c.update(holds=False)), "says that the claim does not hold"),
     "measured": ("csv", claims(lambda c: c.update(measured=6)), "another number"),
@@ -951,7 +955,7 @@ def test_a_charge_of_an_older_ledger_pays_for_records_alone(made: Path, tmp_path
     public = copied(made, tmp_path, "histogram")
     as_loss(sf.PureDP("0.5", unit="household"))(public)
     found = sf.verify(public, ledger=book)
-    assert found.verdict == "does not keep" and "was charged for one record more or less" in found.explain()
+    assert found.verdict == "does not keep" and "was charged for one record added or removed" in found.explain()
 
 
 def test_a_file_beside_the_release_is_mentioned(made: Path, tmp_path: Path) -> None:

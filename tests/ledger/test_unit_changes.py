@@ -99,7 +99,7 @@ def test_an_unknown_maximum_keeps_the_charges_and_says_that_they_are_not_covered
         [missing] = ledger.not_covered("d")
         assert missing.protected == Protected("record") and missing.current == Protected("patient")
         assert str(missing).startswith("not covered: ε = 0.2, δ = 0.000001 and ε = 0.1 was charged earlier on this data set")
-        assert "about one record more or less" in str(missing) and "one patient more or less is not known" in str(missing)
+        assert "for one record added or removed" in str(missing) and "one patient added or removed is not known" in str(missing)
         ledger.change_unit("d", "patient", rows_per_unit=2)
         assert ledger.not_covered("d") == () and ledger.verify().ok, "the owner found out how many there are"
         assert ledger.accounts("d")[0].spent.epsilon == LossAmount.pure("0.7").epsilon
@@ -176,7 +176,7 @@ def test_nothing_is_changed_that_says_nothing(ledger: Ledger) -> None:
     for odd in (0, -1, True, "8", 1.5, 10**10):
         with pytest.raises(InputError, match="whole number"):
             ledger.change_unit("d", "patient", rows_per_unit=odd)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="is about one record more or less already"):
+    with pytest.raises(InputError, match="is about one record added or removed already"):
         ledger.change_unit("d", "record")
     with pytest.raises(InputError, match="already"):
         ledger.change_unit("d", "record", rows_per_unit=3)
@@ -191,10 +191,10 @@ def test_charges_of_earlier_versions_that_do_not_say_about_whom_are_not_covered(
         spend_without_a_unit(ledger, "q1")
         assert ledger.not_covered("d") == ()
         ledger.reserve("d", "ann", Charge(TENTH, Protected("patient")), "q2")
-        assert "ε = 0.1 was charged earlier on this data set without saying about whom" in str(ledger.not_covered("d")[0])
+        assert "ε = 0.1 was charged earlier on this data set without saying for whom" in str(ledger.not_covered("d")[0])
     with place.open() as ledger:
         ledger.grant("d", "ann", LossAmount.pure(2), unit="patient")
-        assert "without saying about whom" in str(ledger.not_covered("d")[0]), "a larger budget says nothing of what was charged"
+        assert "without saying for whom" in str(ledger.not_covered("d")[0]), "a larger budget says nothing of what was charged"
         assert ledger.verify().ok
 
 

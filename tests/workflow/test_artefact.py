@@ -86,7 +86,7 @@ def test_a_table_is_published_and_its_charge_found_in_the_ledger(tmp_path: Path,
     certificate = Certificate.from_mapping(json.loads((folder / "public" / "certificate.json").read_text()))
     [claim] = certificate.claims
     assert (claim.guarantee, claim.evidence, claim.unit, claim.measured) == ("PureDP", "process", "record", None)
-    assert claim.neighbours == "one record more or less" and claim.argument == "nothing is computed from the data"
+    assert claim.neighbours == "one record added or removed" and claim.argument == "nothing is computed from the data"
     assert claim.parameters == {"epsilon": "1/4", "neighbours": "add_remove", "unit": "record"}
     assert certificate.private and certificate.ledger == claim.ledger_entry and made.entered
     found = sf.verify(folder, ledger=book)
@@ -152,8 +152,8 @@ def test_a_seeded_run_is_a_demonstration_and_never_private(tmp_path: Path, book:
 def test_the_card_says_the_promise_the_unit_and_what_is_not_promised(book: str) -> None:
     card = publish(released(book)).card()
     for text in (
-        "No event is more than e^0.25 times as likely with one record more or less",
-        "Unit: record. Compared are data sets with one record more or less.",
+        "No event is more than e^0.25 times as likely if one record is added or removed",
+        "Unit: record. Compared are data sets with one record added or removed.",
         "knows everything, including all other records and the algorithm",
         "What it does not protect from",
         "Losses add up",
@@ -237,8 +237,8 @@ def hostile_parameters(content: dict[str, Any]) -> None:
         (other_loss, "not what the certificate claims"),
         (other_words, "do not say what its parameters mean"),
         (other_unit, "do not say what its parameters mean"),
-        (coarser_unit, "charged for one record more or less, and the certificate claims it for one person more or less"),
-        (other_neighbours, "charged for one record more or less, and the certificate claims it for one record replaced"),
+        (coarser_unit, "charged for one record added or removed, and the certificate claims it for one person added or removed"),
+        (other_neighbours, "charged for one record added or removed, and the certificate claims it for one record replaced"),
         (other_entry, "not confirmed by the ledger"),
         (no_entry, "names no ledger entry"),
         (odd_entry, "not the hash of an entry"),

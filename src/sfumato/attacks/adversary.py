@@ -90,7 +90,7 @@ def is_table(view: View[object, object]) -> TypeGuard[View[pa.Table | ReleasedTa
 
 
 def is_masked(view: View[object, object]) -> bool:
-    """Whether a mask has changed the table, as far as it is told."""
+    """Whether a mask has changed the table, as far as that is published."""
     method, facts = view.certificate.get("method"), view.certificate.get("transparency", {})
     by_name = isinstance(method, Mapping) and registry.has("mask", method.get("name"))
     return by_name or isinstance(view.result, Masked) or "masked_columns" in facts or "steps" in facts

@@ -126,7 +126,7 @@ def spends(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False)
             "dataset": each.dataset,
             "analyst": each.analyst,
             "loss": each.loss.to_mapping(),
-            **Protected.told(each.protected),
+            **Protected.plain(each.protected),
             "state": each.state,
             "question": each.question,
             "reserved_by": each.reserved_by,
@@ -321,7 +321,7 @@ def _stated(entry: Entry) -> dict[str, str | None]:
     from sfumato.ledger.accounts import Protected
     from sfumato.report.ledger_overview import entry_protected
 
-    return Protected.told(entry_protected(entry))
+    return Protected.plain(entry_protected(entry))
 
 
 def _about(dataset: str, entry: Entry) -> list[str]:

@@ -139,7 +139,7 @@ def open_session(
     seed: str | None = None,
     **options: Any,  # those of `Session`
 ) -> Session:
-    """A session over tables; a seed of digits counts as the number. What the owner should know is told on standard error."""
+    """A session over tables; a seed of digits counts as the number. What the owner should know goes to standard error."""
     import warnings
 
     from sfumato.dp.book import OtherLedger

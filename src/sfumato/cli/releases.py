@@ -101,7 +101,7 @@ def attack(
         if register or schema or table or earlier or only or aligned or key:
             raise ParameterError("a file that describes an attack must hold everything about it; leave the options out")
         results = [attack_outputs(folder)]
-        answer({"file": folder, "attacks": results}, _told(results), json)
+        answer({"file": folder, "attacks": results}, _lines(results), json)
         return
     if schema and register is None:
         raise ParameterError("--schema describes the register: pass that with --with")
@@ -120,10 +120,10 @@ def attack(
         else:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
     results = [stated(result) for result in outcomes]
-    answer({"folder": folder, "attacks": results}, _told(results), json)
+    answer({"folder": folder, "attacks": results}, _lines(results), json)
 
 
-def _told(results: list[dict[str, Any]]) -> list[str]:
+def _lines(results: list[dict[str, Any]]) -> list[str]:
     from sfumato.report.wording import counted
 
     if not results:

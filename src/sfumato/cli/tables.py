@@ -233,7 +233,7 @@ def hierarchy(
 
 
 def _recipe(source: str, options: dict[str, Any]) -> Recipe:
-    from sfumato.workflow.named import is_mask
+    from sfumato.core import registry
     from sfumato.workflow.recipe import LEDGER, Recipe
 
     if Path(source).suffix == ".toml":
@@ -243,10 +243,10 @@ def _recipe(source: str, options: dict[str, Any]) -> Recipe:
             named = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(extra))
             raise ParameterError(f"a recipe says this itself: leave out {named}, or edit the recipe.")
         return loaded.with_changes({name: _from_here(name, value) for name, value in options.items()})
-    needed = [("--schema", "schema"), ("--k, --l, --t or --guarantee", "guarantee")]
-    missing = [
-        option for option, name in needed if name not in options and not (name == "guarantee" and is_mask(options.get("method")))
-    ]
+    needed = {"schema": "--schema"}
+    if not registry.has("mask", (options.get("method") or {}).get("name")):
+        needed["guarantee"] = "--k, --l, --t or --guarantee"
+    missing = [option for name, option in needed.items() if name not in options]
     if missing:
         raise ParameterError(f"protecting a table needs {' and '.join(missing)}; or name a recipe (a .toml file).")
     return Recipe.parse({"data": source, "output": "out", "ledger": LEDGER, **options}, folder=Path.cwd(), name="command line")

@@ -156,11 +156,11 @@ def raise_alone(error: SfumatoError) -> NoReturn:
 
 
 @contextmanager
-def told_plainly(say: Callable[[Exception], SfumatoError]) -> Iterator[None]:
+def reported_as(say: Callable[[Exception], SfumatoError]) -> Iterator[None]:
     """Turn whatever fails inside a library into what `say` makes of it; our own errors pass, without what led to them.
 
-    DuckDB, PostgreSQL, Arrow and Spark quote the values they stumble over: of their errors the class may be told, and nothing
-    else. Ours are new ones, on which theirs hang neither as cause nor as context.
+    DuckDB, PostgreSQL, Arrow and Spark quote the values they stumble over: of their errors only the class may be
+    named. Ours are new ones, on which theirs hang neither as cause nor as context.
     """
     from sfumato.core.stopping import stops_come_through
 

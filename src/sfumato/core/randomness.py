@@ -105,7 +105,7 @@ class StreamRandomness:
         lineage, process = _lineage, os.getpid()
         if self._private:
             self._key = os.urandom(32)
-        else:  # a fork that Python was not told of has no lineage of its own; its process number has to do
+        else:  # a fork that Python does not know of has no lineage of its own; its process number has to do
             since = lineage[len(self._drawn_in[0]) :]
             name = repr(since) if since else f"process {process}"
             self._key = hashlib.sha256(b"sfumato fork " + self._key + name.encode()).digest()

@@ -54,10 +54,10 @@ class Range(ABC):
 class _Between(Range):
     """Numbers between two ends, either of which may be open or absent."""
 
-    at_least: float | None = None
-    at_most: float | None = None
-    above: float | None = None
-    below: float | None = None
+    at_least: float | Fraction | None = None
+    at_most: float | Fraction | None = None
+    above: float | Fraction | None = None
+    below: float | Fraction | None = None
 
     @property
     def ends(self) -> str:
@@ -364,8 +364,8 @@ class Because(Range):
             raise Refused(f"{refusal}; {self.reason}" if own else str(refusal)) from None
 
 
-def _shown(end: float) -> str:
-    return f"{end:,}" if isinstance(end, int) else f"{end:g}"
+def _shown(end: float | Fraction) -> str:
+    return f"{end:,}" if isinstance(end, int) else f"{float(end):g}"
 
 
 def is_truth(value: object) -> bool:

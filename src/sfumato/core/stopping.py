@@ -13,7 +13,7 @@ _LONGEST_CHAIN = 100
 #: What stops a command: Ctrl-C, termination, and a terminal that was closed.
 STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
-_told: dict[object, Callable[[], Any]] = {}
+_interrupts: dict[object, Callable[[], Any]] = {}
 _usual: dict[int, Callable[[int, FrameType | None], Any]] = {}
 
 
@@ -44,18 +44,18 @@ def stops_come_through() -> Iterator[None]:
 
 
 @contextmanager
-def told_of_stops(interrupt: Callable[[], object]) -> Iterator[None]:
+def interrupted_on_stop(interrupt: Callable[[], object]) -> Iterator[None]:
     """Call `interrupt` when Ctrl-C or termination arrives, before Python raises.
 
-    A library that works in threads of its own waits for them before it lets Python raise, so that they have to be told.
+    A library that works in threads of its own waits for them before it lets Python raise, so that they have to be stopped.
     """
     listener = object()
-    _told[listener] = interrupt
+    _interrupts[listener] = interrupt
     _listen()
     try:
         yield
     finally:
-        del _told[listener]
+        del _interrupts[listener]
         _leave()
 
 
@@ -78,7 +78,7 @@ def _listen() -> None:
 
 
 def _leave() -> None:
-    if _told or threading.current_thread() is not threading.main_thread():
+    if _interrupts or threading.current_thread() is not threading.main_thread():
         return
     for number, usual in _usual.items():
         if signal.getsignal(number) is _arrived:
@@ -87,7 +87,7 @@ def _leave() -> None:
 
 
 def _arrived(number: int, frame: FrameType | None) -> None:
-    for interrupt in list(_told.values()):
+    for interrupt in list(_interrupts.values()):
         with suppress(Exception):  # what is closed by now needs no telling
             interrupt()
     if number in _usual:

@@ -91,7 +91,7 @@ def remove_tree(path: Path) -> None:
 
 
 def remove_unheld(path: Path) -> None:
-    """Remove a folder of this user that no process holds; where that cannot be told it stays."""
+    """Remove a folder of this user that no process holds; where nobody knows, it stays."""
     lock = None
     try:
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -63,9 +63,9 @@ class AttackResult:
 class Attack(Declared, ABC, Generic[V, K]):
     """An adversary: `run` looks at a view with some knowledge and reports success beside blind guessing.
 
-    What it must know besides the view is told by `needs`, as names: a command, a file or an owner who has these things hands
+    `needs` says what it must know besides the view, as names: a command, a file or an owner who has these things hands
     them over in a mapping, from which `knowledge_from` makes what `run` takes; `helped_by` names what else it can use.
-    Whether a view invites the attack is told by `fits`. Nothing else decides who is attacked by whom.
+    `fits` says whether a view invites the attack. Nothing else decides who is attacked by whom.
     """
 
     #: What it cannot do without: "register" is a table of people, "truth" the row of each of them, "earlier" other releases.
@@ -130,5 +130,5 @@ class Measure(Declared, ABC, Generic[Original, Released]):
         """Measure the released table, against the original where the measure needs it."""
 
 
-#: A measure out of several kinds; which table it takes is told by `masked`.
+#: A measure out of several kinds; `masked` says which table it takes.
 AnyMeasure: TypeAlias = Measure[Any, Any]

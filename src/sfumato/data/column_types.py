@@ -52,10 +52,10 @@ def numbers_at_once(column: pa.ChunkedArray) -> TypedColumn | None:
     glance = column[:_GLANCE].drop_null()
     if len(glance) < _GLANCE // 2 or 2 * len(glance.unique()) < len(glance):
         return None
-    typed = canonical_type(glance)
+    typed = as_typed(glance)
     if typed is None or typed[1] not in ("integer", "number"):
         return None
-    typed = canonical_type(column)
+    typed = as_typed(column)
     return TypedColumn(typed[0].combine_chunks(), typed[1]) if typed is not None else None
 
 
@@ -66,7 +66,7 @@ def infer(name: str, text: CodedText) -> TypedColumn:
         return TypedColumn(text.to_arrow(), "string", (f"column '{name}' has no values",) if text.codes.size else ())
     filled = text.without({""})
     if len(filled.values):
-        typed = canonical_type(filled.values)
+        typed = as_typed(filled.values)
         if typed is not None:
             values, kind = typed
             notes = () if filled is text else (f"column '{name}': empty quoted cells are read as missing",)
@@ -74,7 +74,7 @@ def infer(name: str, text: CodedText) -> TypedColumn:
     return TypedColumn(text.to_arrow(), "string", tuple(_surprises(name, text)))
 
 
-def canonical_type(values: pa.StringArray | pa.ChunkedArray) -> tuple[pa.Array, Type] | None:
+def as_typed(values: pa.StringArray | pa.ChunkedArray) -> tuple[pa.Array, Type] | None:
     """The distinct texts as integers, numbers, booleans, dates or datetimes, or None when they are text."""
     if _all_match(values, _INTEGER):
         integers = _cast(values, pa.int64())
@@ -124,7 +124,7 @@ def _exactly(values: pa.StringArray, declared: Type) -> pa.Array | None:
     """All texts as the wanted type at once, where they are canonical."""
     if not len(values):
         return _empty(declared)
-    inferred = canonical_type(values)
+    inferred = as_typed(values)
     if inferred is None:
         return None
     typed, kind = inferred
@@ -171,7 +171,7 @@ def _surprises(name: str, text: CodedText) -> list[str]:
     if marked * 100 >= total:
         shown = ", ".join(f"'{marker}'" for marker in text.values.filter(pa.array(markers)).to_pylist())
         remaining = text.values.filter(pa.array(~markers))
-        typed = canonical_type(remaining) if len(remaining) else None
+        typed = as_typed(remaining) if len(remaining) else None
         kind = f" and the column would be {typed[1]}" if typed else ""
         notes.append(
             f"column '{name}': {marked:,} cells read {shown}, kept as values; "

@@ -1,6 +1,6 @@
 """Codes that mean "no value", as numbers: among numbers a code is compared by its value, since 999 and 999.0 are one number.
 
-A code that is no number (`NA`) is compared by its text, and so is every code in a column of text.
+A code that is no number (`NA`) is compared by its text, like every code in a column of text.
 """
 
 from __future__ import annotations

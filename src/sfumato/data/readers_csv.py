@@ -38,7 +38,7 @@ _REWRITING = frozenset({"unicode-escape", "raw-unicode-escape", "idna", "punycod
 class CsvOptions:
     """How to read a text file; None means detect. `decimal` is the decimal mark, `strip` removes spaces
     around cells. Where what is `unreadable` shall be missing, the line of column names decides alone and faults of
-    lines are told without places and numbers."""
+    lines are named without places and numbers."""
 
     separator: str | None = None
     encoding: str | None = None

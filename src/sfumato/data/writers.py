@@ -168,7 +168,7 @@ def _clean_column(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _clean_dictionary(column: pa.ChunkedArray) -> pa.Array:
-    """Only the values that occur, in sorted order: the order of a dictionary would tell the order of the
+    """Only the values that occur, in sorted order: the order of a dictionary would reveal the order of the
     original rows."""
     import pyarrow as pa
     import pyarrow.compute as pc

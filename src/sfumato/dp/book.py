@@ -55,9 +55,9 @@ class Book(Protocol):
 
 @contextmanager
 def drawn(book: Book, reservation: Reservation) -> Iterator[None]:
-    """From here on the budget is spent, whatever happens: giving it back after a failure would tell about the data.
+    """From here on the budget is spent, whatever happens: giving it back after a failure would reveal something about the data.
 
-    For the same reason whatever goes wrong inside is told in one sentence.
+    For the same reason one sentence stands for whatever goes wrong inside.
     """
     book.draw(reservation)
     try:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
     from sfumato.ledger.ledger import Ledger
 
-#: Engines whose rows are at hand; those of others stay where they are, and the engine counts and adds them up.
+#: Engines whose rows are in this process; those of others stay where they are, and the engine counts and adds them up.
 _AT_HAND = ("memory", "duckdb")
 _FORMAT = "sfumato-data-digest-1"
 

@@ -110,7 +110,7 @@ class Frame:
     ) -> QueryAnswer:
         """The noisy answer at this cost; `keys` declares the values of grouping keys whose domain the schema does not."""
         bounds = self.session._bounded(max_rows, max_groups)
-        return self.session.ask(self.select(), Request.of(epsilon, delta, rho), bounds, keys)
+        return self.session.ask(self.select(), Request(epsilon, delta, rho), bounds, keys)
 
     def explain(
         self,
@@ -124,4 +124,4 @@ class Frame:
     ) -> Explanation:
         """What it would cost and how far it may be off."""
         bounds = self.session._bounded(max_rows, max_groups)
-        return self.session._explained(self.select(), Request.of(epsilon, delta, rho), bounds, keys)
+        return self.session._explained(self.select(), Request(epsilon, delta, rho), bounds, keys)

@@ -19,8 +19,8 @@ def unit_column(data: Microdata, stated: str | None = None) -> str | None:
     if stated is not None and stated != RECORD:
         if column not in (None, stated):
             raise ParameterError(
-                f"unit='{stated}' is another unit than the schema's: there column '{column}' has the role unit, and what is told "
-                f"about one '{column}' would not be counted. Leave unit out, or change the schema"
+                f"unit='{stated}' is another unit than the schema's: there column '{column}' has the role unit, and what "
+                f"is published about one '{column}' would not be counted. Leave unit out, or change the schema"
             )
         return stated
     if RECORD in (column, stated) and RECORD in data.column_names:

@@ -135,7 +135,7 @@ class Session:
         """
         from sfumato.dp.sql.noise import Request
 
-        return self.ask(self._parsed(query), Request.of(epsilon, delta, rho), self._bounded(max_rows, max_groups), keys)
+        return self.ask(self._parsed(query), Request(epsilon, delta, rho), self._bounded(max_rows, max_groups), keys)
 
     def table(self, name: str | None = None) -> Frame:
         """A builder of questions about a table: `session.table().where("age > 30").group_by("city").agg(n="COUNT(*)")`."""
@@ -158,7 +158,7 @@ class Session:
         """Sensitivity, noise, expected error and cost; nothing is spent and no row is read."""
         from sfumato.dp.sql.noise import Request
 
-        request = Request.of(epsilon, delta, rho)
+        request = Request(epsilon, delta, rho)
         return self._explained(self._parsed(query), request, self._bounded(max_rows, max_groups), keys, confidence)
 
     def cost(
@@ -193,7 +193,7 @@ class Session:
         question = self._question(self._parsed(query), keys)
 
         def priced(amount: Fraction) -> Price:
-            request = Request.of(rho=amount) if concentrated else Request.of(epsilon=amount, delta=delta)
+            request = Request(rho=amount) if concentrated else Request(epsilon=amount, delta=delta)
             return price(question, request, bounds)
 
         def reached(amount: Fraction) -> bool:
@@ -223,7 +223,7 @@ class Session:
         from sfumato.dp.sql.paid_bounds import bounds_of, bucket_query
 
         name = self._catalogue.table(table or next(iter(self._tables))).name
-        answer = self.ask(bucket_query(column, name), Request.of(epsilon), self._bounded(max_rows, 1))
+        answer = self.ask(bucket_query(column, name), Request(epsilon), self._bounded(max_rows, 1))
         return bounds_of(answer, answer.explanation.measurements[0].scale, confidence)
 
     def contributions(
@@ -245,7 +245,7 @@ class Session:
         require(0 < share <= 1, "share lies between 0 and 1")
         keys = grouping_keys(by, asked_table)
         queries = [contribution_query(asked_table.name, asked_table.unit, each) for each in ([], keys)[: 2 if keys else 1]]
-        request = Request.of(exact(epsilon, "epsilon") / len(queries))
+        request = Request(exact(epsilon, "epsilon") / len(queries))
         for query in queries:  # what is refused is refused before anything is charged
             self._explained(query.copy(), request, self._bounds, None)
         answers = [self.ask(query, request, self._bounds) for query in queries]
@@ -334,8 +334,12 @@ class Session:
         return question
 
     def _bounded(self, max_rows: int | None, max_groups: int | None) -> DeclaredBounds:
-        changes = {name: value for name, value in (("rows", max_rows), ("groups", max_groups)) if value is not None}
-        return replace(self._bounds, **changes)  # type: ignore[arg-type]
+        stated = self._bounds
+        return replace(
+            stated,
+            max_rows=stated.max_rows if max_rows is None else max_rows,
+            max_groups=stated.max_groups if max_groups is None else max_groups,
+        )
 
 
 def _named(data: Microdata | Mapping[str, Microdata]) -> dict[str, Microdata]:

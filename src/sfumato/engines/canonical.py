@@ -121,7 +121,7 @@ def plain_numbers(array: pa.Array) -> NDArray[Any]:  # of any number type
 
 
 def from_numbers(values: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> pa.Array:  # of any number type
-    """Whole or real numbers as an array, missing where told; `pyarrow.array` would import pandas, see `plain_numbers`."""
+    """Whole or real numbers as an array, some of them missing; `pyarrow.array` would import pandas, see `plain_numbers`."""
     held = np.ascontiguousarray(values)
     present = None if missing is None else pa.py_buffer(np.packbits(~missing, bitorder="little").tobytes())
     return pa.Array.from_buffers(pa.from_numpy_dtype(held.dtype), held.size, [present, pa.py_buffer(held)])

@@ -1,4 +1,4 @@
-"""Plans to SQL: one rule per node, dialects told apart where they differ.
+"""Plans to SQL: one rule per node, dialects distinguished where they differ.
 
 Only the scans at the leaves spell a real column name; above them every column is called `c0`, `c1`, … and
 the result is renamed in Arrow. So names with quotes, NUL, other cases or beyond an engine's length limit

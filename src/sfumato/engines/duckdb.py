@@ -20,13 +20,13 @@ from sfumato.data.relation import Relation
 from sfumato.data.schema import Type
 from sfumato.engines.canonical import canonical_columns, canonical_table
 from sfumato.engines.class_queries import ROWS
+from sfumato.engines.distinct_units import exact_kind
 from sfumato.engines.duckdb_broken_text import asked_again, errors_of_a_reader, reads_leniently
 from sfumato.engines.duckdb_connections import Connections, catalogue_name
 from sfumato.engines.expressions import Kind
 from sfumato.engines.joining import not_together
 from sfumato.engines.plan import BoundedGroup, Field, Plan, Scan, columns, parts, scans, validate
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
-from sfumato.engines.told_apart import exact_kind
 
 if TYPE_CHECKING:
     import duckdb

@@ -1,6 +1,6 @@
 """Files with text that is not UTF-8, read by DuckDB: such a cell is missing (in CSV its row), where reading is lenient.
 
-DuckDB gives up a whole query for one such cell, so that a failure would tell that somebody has one. Then the question is
+DuckDB gives up a whole query for one such cell, so that a failure would reveal that somebody has one. Then the question is
 asked again over the same file with its texts as bytes, decoded where they can be.
 """
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.core.errors import SourceError, told_plainly
-from sfumato.core.stopping import told_of_stops
+from sfumato.core.errors import SourceError, reported_as
+from sfumato.core.stopping import interrupted_on_stop
 from sfumato.core.temporary import HeldFolder, hold_temporary
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Connections:
         try:
             for name, path in self._databases.items():
                 _attach(chosen.connection, name, path)
-            with plain_errors(self._where), told_of_stops(chosen.connection.interrupt):
+            with plain_errors(self._where), interrupted_on_stop(chosen.connection.interrupt):
                 yield chosen.connection
                 for name in self._databases:
                     chosen.connection.execute(f"DETACH {_identifier(name)}")
@@ -143,7 +143,7 @@ def _attach(connection: duckdb.DuckDBPyConnection, name: str, path: Path) -> Non
             "Another process may have it open for writing, or it is no DuckDB file."
         )
 
-    with told_plainly(unopened):
+    with reported_as(unopened):
         connection.execute(f"ATTACH {_text(str(path.resolve()))} AS {_identifier(name)} (READ_ONLY)")
 
 
@@ -163,7 +163,7 @@ def _close_all(idle: list[_Open]) -> None:
 @contextmanager
 def plain_errors(where: str) -> Iterator[None]:
     """DuckDB quotes values in its messages; ours name the source and the class of the error alone."""
-    with told_plainly(lambda error: _unreadable(where, error)):
+    with reported_as(lambda error: _unreadable(where, error)):
         yield
 
 

@@ -30,7 +30,7 @@ Value: TypeAlias = None | bool | int | float | str | datetime.date | datetime.da
 NUMERIC: frozenset[Kind] = frozenset({"integer", "number", "wide"})
 
 #: The least and the largest whole number of a kind. A constant beyond them would fail in some engines, and only where a row
-#: reaches it: whether a question fails would tell about the rows.
+#: reaches it: whether a question fails would reveal something about the rows.
 WHOLE: Mapping[Kind, tuple[int, int]] = {"integer": (-(2**63), 2**63 - 1), "wide": (-(10**38) + 1, 10**38 - 1)}
 
 #: Numbers are moved into ±LARGEST before they are added, multiplied or divided, infinities too; a factor or dividend
@@ -82,7 +82,7 @@ def expect(kind: Kind, allowed: frozenset[Kind] | set[Kind], where: str) -> None
 
 @dataclass(frozen=True)
 class Reference:
-    """A column of the rows at hand."""
+    """A column of the rows."""
 
     name: str
 

@@ -146,46 +146,40 @@ def _moved(value: exp.Expression, term: Expression, kind: Kind, dialect: Dialect
     return clamp(value, *ends)
 
 
+class _ToWhole(Function):
+    """A whole number beside the term, within ±2^53; a subclass says which."""
+
+    rounded: ClassVar[type[exp.Expression]]
+
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, NUMERIC, type(self).__name__)
+        return "integer"
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        moved = _moved(term, self.term, kind, dialect)
+        return as_kind(self.rounded(this=moved) if kind == "number" else moved, "integer", dialect)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return -_FARTHEST, _FARTHEST
+
+    @property
+    def copies(self) -> int:
+        return 1 if within(self.term, _FARTHEST) else 3
+
+
 @dataclass(frozen=True)
-class Floor(Function):
+class Floor(_ToWhole):
     """The largest whole number that is not above the term, within ±2^53."""
 
-    def kind(self, kind: Kind) -> Kind:
-        expect(kind, NUMERIC, "Floor")
-        return "integer"
-
-    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
-        moved = _moved(term, self.term, kind, dialect)
-        return as_kind(exp.Floor(this=moved) if kind == "number" else moved, "integer", dialect)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        return -_FARTHEST, _FARTHEST
-
-    @property
-    def copies(self) -> int:
-        return 1 if within(self.term, _FARTHEST) else 3
+    rounded = exp.Floor
 
 
 @dataclass(frozen=True)
-class Ceil(Function):
+class Ceil(_ToWhole):
     """The smallest whole number that is not below the term, within ±2^53."""
 
-    def kind(self, kind: Kind) -> Kind:
-        expect(kind, NUMERIC, "Ceil")
-        return "integer"
-
-    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
-        moved = _moved(term, self.term, kind, dialect)
-        return as_kind(exp.Ceil(this=moved) if kind == "number" else moved, "integer", dialect)
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        return -_FARTHEST, _FARTHEST
-
-    @property
-    def copies(self) -> int:
-        return 1 if within(self.term, _FARTHEST) else 3
+    rounded = exp.Ceil
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from sfumato.data.recoding import SUPPRESSED, RecodingTable
 from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
 from sfumato.engines import class_queries
 from sfumato.engines.canonical import Coded, canonical_column, canonical_columns, canonical_type, encode, kind_of_type
-from sfumato.engines.told_apart import exact_column, lossy_unit
+from sfumato.engines.distinct_units import exact_column, lossy_unit
 from sfumato.kernels.classes.grouping import group_columns
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class MemoryRelation:
     """An Arrow table as a relation. Columns are converted to their canonical form on first use.
 
     `exact` has the columns that became floating-point numbers when they were read, as they were before; None where that
-    is not known any more. No such column names units, see `told_apart`.
+    is not known any more. No such column names units, see `distinct_units`.
     """
 
     engine = "memory"
@@ -56,7 +56,7 @@ class MemoryRelation:
         self._coded: dict[str, Coded] = {}
         self._grouped: _Grouped | None = None
         self._exact = dict(exact or {})
-        self._told_apart: dict[str, MemoryRelation] = {}
+        self._distinct_units: dict[str, MemoryRelation] = {}
 
     def __repr__(self) -> str:
         return f"MemoryRelation({self._rows:,} rows, {len(self._names)} columns)"
@@ -85,11 +85,11 @@ class MemoryRelation:
             self._canonical[name] = canonical_column(self._given[name], name)
         return self._canonical[name]
 
-    def told_apart(self, unit: str) -> MemoryRelation:
-        """The same rows, the unit in a form in which no two values become one; see `told_apart.told_apart`."""
+    def distinct_units(self, unit: str) -> MemoryRelation:
+        """The same rows, the unit in a form in which no two values become one; see `distinct_units.distinct_units`."""
         if unit not in self._given:
             return self
-        if unit not in self._told_apart:
+        if unit not in self._distinct_units:
             stored = self._given[unit]
             before = self._exact.get(unit, stored)
             if before is None:
@@ -100,8 +100,8 @@ class MemoryRelation:
             if before is not stored:  # a missing code is a number no more
                 exact = pc.if_else(stored.is_valid(), exact, pa.scalar(None, exact.type))
             others = {name: column for name, column in self._exact.items() if name != unit}
-            self._told_apart[unit] = MemoryRelation(pa.table({**self._given, unit: exact}), others)
-        return self._told_apart[unit]
+            self._distinct_units[unit] = MemoryRelation(pa.table({**self._given, unit: exact}), others)
+        return self._distinct_units[unit]
 
     def coded(self, name: str) -> Coded:
         """A column in codes."""

@@ -21,13 +21,13 @@ from sfumato.data.schema import Type
 from sfumato.engines.address import redacted
 from sfumato.engines.canonical import ARROW_TYPES, canonical_columns
 from sfumato.engines.class_queries import ROWS
+from sfumato.engines.distinct_units import exact_kind
 from sfumato.engines.expressions import Kind
 from sfumato.engines.joining import not_together
 from sfumato.engines.plan import Field, Plan, Scan, scans
 from sfumato.engines.postgres_runs import Run, begin_run, may_create_temporary_tables, may_read
 from sfumato.engines.postgres_transport import connect, copied_out, plain_errors, received, upload, written_out
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
-from sfumato.engines.told_apart import exact_kind
 
 if TYPE_CHECKING:
     import psycopg

@@ -1,7 +1,7 @@
 """Stored values in PostgreSQL read as their kinds without ever failing, as other engines read them.
 
 PostgreSQL has no cast that tries: one text that is no date, or one decimal beyond the floating-point numbers, and the
-whole query fails, which would tell that somebody has it. So the form of a value is tested before it is cast.
+whole query fails, which would reveal that somebody has it. So the form of a value is tested before it is cast.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
-from sfumato.core.errors import SourceError, raise_alone, told_plainly
+from sfumato.core.errors import SourceError, raise_alone, reported_as
 from sfumato.engines import class_queries
 from sfumato.engines.address import redacted
 from sfumato.engines.canonical import ARROW_TYPES, canonical_table, decoded_table
@@ -91,7 +91,7 @@ def connect(url: str) -> Iterator[psycopg.Connection]:
 def plain_errors(where: str) -> Iterator[None]:
     """PostgreSQL quotes values and addresses in its messages; ours name the class of the error and its code
     alone."""
-    with told_plainly(lambda error: _refused(where, error)):
+    with reported_as(lambda error: _refused(where, error)):
         yield
 
 

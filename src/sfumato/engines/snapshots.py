@@ -126,9 +126,9 @@ def read_once(data: Microdata) -> Microdata:
     """The same people in this process, read in one scan: from here on the order of their records stays as it is."""
     if data.relation.engine == "memory":
         return data
+    from sfumato.engines.distinct_units import distinct_units, rounded
     from sfumato.engines.memory import MemoryRelation
-    from sfumato.engines.told_apart import rounded, told_apart
 
-    relation = told_apart(data.relation, data.schema.unit)
+    relation = distinct_units(data.relation, data.schema.unit)
     table = replace(data, relation=relation).table()
     return replace(data, relation=MemoryRelation(table, rounded(relation)))

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sfumato.core.errors import ParameterError, SourceError, forgetting, told_plainly
+from sfumato.core.errors import ParameterError, SourceError, forgetting, reported_as
 from sfumato.core.plain_files import refuse_special
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import Relation
@@ -83,7 +83,7 @@ def read(
     if unreadable not in ("refuse", "missing"):
         raise ParameterError("unreadable is 'refuse' or 'missing'")
     declared = _schema(schema)
-    with told_plainly(lambda error: SourceError(f"the table could not be read ({type(error).__name__}); it may be damaged")):
+    with reported_as(lambda error: SourceError(f"the table could not be read ({type(error).__name__}); it may be damaged")):
         opened = _open(source, declared, table, engine, unreadable, options)
         if unreadable == "missing":
             from sfumato.engines.sql_relation import lenient
@@ -209,14 +209,14 @@ def _frame(
 def _in_memory(data: Microdata, schema: Schema | None, unreadable: Unreadable) -> Microdata:
     """The rows brought into this process, where every declared conversion is possible."""
     from sfumato.data.readers import from_frame
+    from sfumato.engines.distinct_units import distinct_units, rounded
     from sfumato.engines.memory import MemoryRelation
-    from sfumato.engines.told_apart import rounded, told_apart
 
     relation, columns = data.relation, schema.columns if schema is not None else {}
     for name, column in columns.items():
         # Units, and decimals that are declared otherwise, come with all their digits.
         if name in data.column_names and (column.role == "unit" or column.type not in (None, "number")):
-            relation = told_apart(relation, name)
+            relation = distinct_units(relation, name)
     result = from_frame(replace(data, relation=relation).table(), schema, unreadable=unreadable)
     exact = {**rounded(relation), **result.exact}
     return _held(MemoryRelation(result.table, exact), result.columns, data.description, data.schema.dataset, result.notes)

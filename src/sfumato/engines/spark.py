@@ -20,12 +20,12 @@ from sfumato.data.relation import Relation
 from sfumato.data.schema import Type
 from sfumato.engines.canonical import canonical_columns, canonical_table, decoded_table
 from sfumato.engines.class_queries import ROWS, table_fields
+from sfumato.engines.distinct_units import exact_kind
 from sfumato.engines.expressions import Kind
 from sfumato.engines.joining import not_together
 from sfumato.engines.plan import Field, Plan, scans
 from sfumato.engines.spark_sessions import asked_of, check_deterministic, check_version
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
-from sfumato.engines.told_apart import exact_kind
 
 if TYPE_CHECKING:
     from sfumato.engines.compile import CompiledQuery, PhysicalTable

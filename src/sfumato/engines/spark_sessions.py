@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from sfumato.core.errors import SourceError, Unsupported, told_plainly
+from sfumato.core.errors import SourceError, Unsupported, reported_as
 
 #: The versions that the tests run with, classic and Connect.
 VERSIONS = ((4, 0), (4, 1))
@@ -71,7 +71,7 @@ def check_deterministic(frame: Any) -> None:  # pyspark has no types
 @contextmanager
 def asked_of(session: object) -> Iterator[None]:
     """Spark quotes values in its errors and in its log; ours name the class of the error alone."""
-    with told_plainly(_unanswered), _silent(session):
+    with reported_as(_unanswered), _silent(session):
         yield
 
 

@@ -21,9 +21,9 @@ from sfumato.data.schema import Type
 from sfumato.engines import class_queries
 from sfumato.engines.canonical import ARROW_TYPES
 from sfumato.engines.class_queries import CELLS, ROWS
+from sfumato.engines.distinct_units import lossy_unit
 from sfumato.engines.expressions import Kind
 from sfumato.engines.plan import AggregateColumn, Field, Group, Plan, Scan
-from sfumato.engines.told_apart import lossy_unit
 
 #: Kinds as which different texts may be read as one value: they may not name units.
 _ROUNDED_FROM_TEXT: frozenset[Kind] = frozenset({"number", "date", "datetime", "instant", "time"})
@@ -107,8 +107,8 @@ class SqlRelation(ABC):
         carried = {name: answer.column(name) for name in keep if name not in recoding.quasi}
         return class_queries.released_table(recoding, keep, klass, carried)
 
-    def told_apart(self, unit: str) -> Self:
-        """The same rows, the unit in a form in which no two stored values become one; see `told_apart.told_apart`."""
+    def distinct_units(self, unit: str) -> Self:
+        """The same rows, the unit in a form in which no two stored values become one; see `distinct_units.distinct_units`."""
         field = self.fields.get(unit)
         if field is None:
             return self

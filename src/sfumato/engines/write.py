@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.core.errors import SourceError, Unsupported, all_at_once, told_plainly
+from sfumato.core.errors import SourceError, Unsupported, all_at_once, reported_as
 from sfumato.core.plain_files import refuse_special
 from sfumato.engines.address import is_postgres_url, redacted
 from sfumato.engines.canonical import canonical_column, decoded_table
@@ -75,7 +75,7 @@ def check_destination(destination: str | Path, *, table_name: str | None = None,
         raise SourceError(f"there is no folder '{path.parent}' to write '{path.name}' into")
     if not _is_there(path):
         return
-    closed = told_plainly(
+    closed = reported_as(
         lambda error: SourceError(f"'{path}' cannot be opened ({type(error).__name__}); does another process have it open?")
     )
     with closed, duckdb.connect(str(path), read_only=True) as opened:
@@ -135,7 +135,7 @@ def _write_duckdb(table: pa.Table, path: Path, name: str, overwrite: bool, confi
         )
 
     try:
-        with told_plainly(unwritten):
+        with reported_as(unwritten):
             with duckdb.connect(str(target)) as connection:
                 _fill_duckdb(connection, table, name, overwrite, str(path), confirm)
             if not existing:

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
-from sfumato.core.errors import BudgetRefused, InputError
+from sfumato.core.declared import Declared
+from sfumato.core.errors import BudgetRefused, ParameterError
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee, Neighbours, PureDP
 from sfumato.core.plain_data import Plain
+from sfumato.core.ranges import Made
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import NAME_LIMIT
 
@@ -29,22 +31,26 @@ State = Literal["reserved", "committed", "rolled back"]
 EVERYBODY = "*"
 
 
+def _printable(name: str) -> str:
+    if not isinstance(name, str) or not 0 < len(name) <= NAME_LIMIT or not name.isprintable():
+        raise ParameterError("not a name")
+    return name
+
+
 @dataclass(frozen=True)
-class Protected:
+class Protected(Declared):
     """A unit, by the name of its column or `record`, and which databases count as neighbours.
 
     >>> str(Protected("patient"))
-    'one patient more or less'
+    'one patient added or removed'
     """
 
-    unit: str = RECORD
-    neighbours: Neighbours = "add_remove"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.unit, str) or not 0 < len(self.unit) <= NAME_LIMIT or not self.unit.isprintable():
-            raise InputError(f"the name of a unit, such as its column's, has 1 to {NAME_LIMIT} printable characters")
-        if self.neighbours not in get_args(Neighbours):
-            raise InputError(f"neighbours is one of {', '.join(get_args(Neighbours))}")
+    unit: Annotated[
+        str,
+        Made(_printable, f"a name, such as that of its column, of 1 to {NAME_LIMIT} printable characters"),
+        "who is protected",
+    ] = RECORD
+    neighbours: Annotated[Neighbours, "which databases are compared"] = "add_remove"
 
     @classmethod
     def of(cls, guarantee: LossGuarantee) -> Protected:
@@ -57,14 +63,23 @@ class Protected:
         return self.unit if self.neighbours == "add_remove" else f"{self.unit} (replaced)"
 
     def __str__(self) -> str:
-        return PureDP(0, neighbours=self.neighbours, unit=self.unit).compared
+        return self._loss.compared
+
+    @property
+    def formerly(self) -> str:
+        """In the words of earlier versions, which notices of their certificates state."""
+        return self._loss.formerly_compared
+
+    @property
+    def _loss(self) -> LossGuarantee:
+        return PureDP(0, neighbours=self.neighbours, unit=self.unit)
 
     def to_mapping(self) -> dict[str, str]:
         """Plain data, as entries hold it."""
         return {"neighbours": self.neighbours, "unit": self.unit}
 
     @classmethod
-    def told(cls, protected: Protected | None) -> dict[str, str | None]:
+    def plain(cls, protected: Protected | None) -> dict[str, str | None]:
         """Plain data also where it is unknown."""
         return {"neighbours": None, "unit": None} if protected is None else {**protected.to_mapping()}
 

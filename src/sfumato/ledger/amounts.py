@@ -11,14 +11,17 @@ up).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from sfumato.core.declared import Declared
 from sfumato.core.errors import BudgetRefused, ParameterError
 from sfumato.core.exact import Number, exact, shown
 from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, LossGuarantee, PureDP
 from sfumato.core.plain_data import Plain
+from sfumato.core.ranges import Range, Refused
 
 Kind = Literal["pure", "approx", "zcdp"]
 
@@ -30,35 +33,40 @@ TOTAL_BITS = 8192
 
 
 @dataclass(frozen=True)
-class LossAmount:
+class _Exact(Range):
+    """Fractions from 0 up, as long as those of a total may be; nothing else is converted here."""
+
+    at_most: int | None = None
+
+    @property
+    def words(self) -> str:
+        return "a Fraction " + ("of at least 0" if self.at_most is None else f"from 0 to {self.at_most}")
+
+    def settled(self, value: object) -> Fraction:
+        if not isinstance(value, Fraction) or value < 0 or (self.at_most is not None and value > self.at_most):
+            raise self.refuse(value)
+        if max(value.numerator.bit_length(), value.denominator.bit_length()) > TOTAL_BITS:
+            raise Refused("has too many digits; use a decimal with fewer places")
+        return value
+
+
+@dataclass(frozen=True)
+class LossAmount(Declared):
     """How much privacy is lost, or may be lost: never negative, exact.
 
     >>> LossAmount.pure("0.1").plus(LossAmount.pure("0.2")) == LossAmount.pure("0.3")
     True
     """
 
-    kind: Kind
-    epsilon: Fraction | None = None
-    delta: Fraction | None = None
-    rho: Fraction | None = None
+    kind: Annotated[Kind, "how the loss is measured"]
+    epsilon: Annotated[Fraction | None, _Exact(), "ε"] = None
+    delta: Annotated[Fraction | None, _Exact(at_most=1), "δ"] = None
+    rho: Annotated[Fraction | None, _Exact(), "ρ"] = None
 
-    def __post_init__(self) -> None:
-        if self.kind not in _PARTS:
-            raise ParameterError(f"a loss is one of {', '.join(_PARTS)}")
-        for name in ("epsilon", "delta", "rho"):
-            value = getattr(self, name)
-            if (value is not None) != (name in _PARTS[self.kind]):
-                raise ParameterError(f"a loss of kind '{self.kind}' has exactly {' and '.join(_PARTS[self.kind])}")
-            if value is None:
-                continue
-            if not isinstance(value, Fraction):
-                raise ParameterError(f"{name} must be a Fraction; use LossAmount.{self.kind}(…) to convert")
-            if value < 0:
-                raise ParameterError(f"{name} must not be negative")
-            if max(value.numerator.bit_length(), value.denominator.bit_length()) > TOTAL_BITS:
-                raise ParameterError(f"{name} has too many digits; use a decimal with fewer places")
-        if self.delta is not None and self.delta > 1:
-            raise ParameterError("delta must not exceed 1")
+    def coherent(self) -> Iterator[str]:
+        """A kind has its own parts and no others."""
+        if any((getattr(self, part) is not None) != (part in _PARTS[self.kind]) for part in ("epsilon", "delta", "rho")):
+            yield f"a loss of kind '{self.kind}' has exactly {' and '.join(_PARTS[self.kind])}"
 
     @classmethod
     def pure(cls, epsilon: Number) -> LossAmount:

@@ -22,7 +22,7 @@ class ChargedAnswers(Transactions):
         """Set budget aside for a question, before any noise is drawn, or refuse.
 
         A question answered before, to whomever, is not charged: the reservation then carries the stored answer, which
-        is no new look at the data. Who has no grant on the dataset is refused that too, and so is a charge about something
+        is no new look at the data. Without a grant on the dataset that is refused too, as is a charge about something
         else than the budget.
         """
         check_names(dataset=dataset, analyst=analyst, question=question_digest)

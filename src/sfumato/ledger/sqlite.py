@@ -195,7 +195,7 @@ class SqliteStore:
     def _mode(self) -> str:
         if not self._read_only:
             return "mode=rw"
-        # On a medium that cannot be written, SQLite must be told that nobody else writes either.
+        # On a medium that cannot be written, SQLite must know that nobody else writes either.
         alone = not os.access(Path(self._file).parent, os.W_OK) and not Path(f"{self._file}-wal").exists()
         return "mode=ro&immutable=1" if alone else "mode=ro"
 

@@ -1,7 +1,7 @@
 """What earlier charges mean once a budget is about another unit: the loss of as many steps as the change needs.
 
 The owner says how many rows one unit has at most; a charge per record then counts as the loss of that many together. Where
-that is unknown the charge stays as it is, and whoever asks later is told that it is not covered. A charge about whole
+that is unknown the charge stays as it is, and later answers say that it is not covered. A charge about whole
 patients counts twice for one of their records: the patient goes and comes back without it. The argument is in
 docs/theory/units-and-groups.md.
 """
@@ -145,12 +145,18 @@ class Uncovered:
     current: Protected
 
     def __str__(self) -> str:
-        amount = " and ".join(str(loss) for loss in self.losses)
-        about = "without saying about whom" if self.protected is None else f"about {self.protected}"
-        return (
-            f"{NOT_COVERED}{amount} was charged earlier on this data set {about}; what that tells of {self.current} is not "
-            "known and comes on top"
-        )
+        about = "without saying for whom" if self.protected is None else f"for {self.protected}"
+        return f"{self._charged} {about}; what that means for {self.current} is not known and comes on top"
+
+    @property
+    def formerly(self) -> str:
+        """In the words of earlier versions, which notices of their certificates state."""
+        about = "without saying about whom" if self.protected is None else f"about {self.protected.formerly}"
+        return f"{self._charged} {about}; what that tells of {self.current.formerly} is not known and comes on top"
+
+    @property
+    def _charged(self) -> str:
+        return f"{NOT_COVERED}{' and '.join(str(loss) for loss in self.losses)} was charged earlier on this data set"
 
 
 def uncovered(

@@ -1,4 +1,4 @@
-"""The common frame of masks: X' = ρ(X; parameters), with what it keeps and what may be told about it.
+"""The common frame of masks: X' = ρ(X; parameters), with what it keeps and what may be published about it.
 
 A mask is a frozen value. `apply` checks the columns, lets the method change them (stratum by stratum where asked), and
 returns the masked table with the parameters that a reader needs to correct an analysis, and that an attacker may use too:
@@ -65,7 +65,7 @@ class Change:
     `values` holds, by column, floats for a column of numbers, codes for a column of categories, or an Arrow array where
     the column changes its kind. `rows` are the positions (within the stratum) of the records that the new rows stand
     for: None for all of them in order; `unrelated=True` when no record stands behind a row (synthetic data).
-    `published` may be told to everybody; `details` are the owner's.
+    `published` is for everybody; `details` are the owner's.
     """
 
     values: Mapping[str, Any]

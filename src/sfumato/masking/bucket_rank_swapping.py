@@ -40,6 +40,6 @@ class BucketRankSwapping(RankExchange):
         """Pairs of the same bucket or of two buckets."""
         return bucket_partners(draws.uniform(count), draws.uniform(count), ranks)
 
-    def told(self, ranks: Mapping[str, int]) -> Mapping[str, Mapping[str, float]]:
+    def published_ranks(self, ranks: Mapping[str, int]) -> Mapping[str, Mapping[str, float]]:
         """The ranks in a bucket of each column."""
         return {"bucket_size": ranks}

@@ -21,11 +21,11 @@ from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import in_memory
 from sfumato.masking.shown_rows import ShownRows
-from sfumato.masking.transparency import Test, VisibleTable, is_told_by
+from sfumato.masking.transparency import Test, VisibleTable, can_be_published_by
 
 
 class _AnyMask(Range):
-    """A mask, or its name and parameters; what is wrong with these is told as the mask tells it."""
+    """A mask, or its name and parameters; what is wrong with these the mask itself says."""
 
     words = "a mask"
 
@@ -98,7 +98,8 @@ class Combined(Mask):
             isinstance(steps, list)
             and len(steps) == len(self.masks)
             and all(
-                is_told_by(mask, step, table) for mask, step, table in zip(self.masks, steps, [*hidden, visible], strict=True)
+                can_be_published_by(mask, step, table)
+                for mask, step, table in zip(self.masks, steps, [*hidden, visible], strict=True)
             )
         )
 

@@ -30,7 +30,7 @@ from sfumato.masking.noise_moments import known_means, pairwise_covariance
 from sfumato.masking.strata import strata_of
 
 Real = NDArray[np.float64]
-#: What is told about one of the masks behind a table.
+#: What is published about one of the masks behind a table.
 Step = Plain
 
 

@@ -42,7 +42,7 @@ class DistributionRankSwapping(RankExchange):
         distances = np.rint(half + half * draws.normal(count))
         return distance_partners(np.clip(distances, -count, count).astype(np.int64))
 
-    def told(self, ranks: Mapping[str, int]) -> Mapping[str, Mapping[str, float]]:
+    def published_ranks(self, ranks: Mapping[str, int]) -> Mapping[str, Mapping[str, float]]:
         """Mean and standard deviation of the distance drawn for each column."""
         half = {column: reach / 2 for column, reach in ranks.items()}
         return {"mean_distance": half, "distance_deviation": half}

@@ -29,7 +29,7 @@ class FullySynthetic(Mask):
     synthetic: ClassVar[bool] = True
 
     def rows_of(self, context: Context) -> int:
-        """How many synthetic records the stratum at hand gets."""
+        """How many synthetic records the current stratum gets."""
         mine = int(context.rows.size)
         return mine if self.size is None else -(-self.size * mine // int(context.table.num_rows))
 
@@ -43,7 +43,7 @@ def check_values(method: str, records: Records, needed: int) -> None:
     """Refuse columns with so few values (in one stratum) that a model of them would only repeat them."""
     counts = {column.name: int(column.known.sum()) for column in records.columns}
     faults = [
-        f"column '{name}' has {count} values (in one stratum), and at least {needed} are needed so that they are not simply "
+        f"column '{name}' has {count} values (in one stratum), and at least {needed} are needed so that they are not "
         "repeated; leave it out of columns=(…) or use larger strata"
         for name, count in counts.items()
         if 0 < count < needed

@@ -113,7 +113,7 @@ class MultiplicativeNoise(Mask):
         return cut_off
 
     def _rounded_back(self, column: NumberColumn) -> float:
-        """The share of values other than zero, which are told apart from them by `zeros`."""
+        """The share of values other than zero, which `zeros` distinguishes from them."""
         other = column.take(np.flatnonzero(column.known & (column.values != 0)))
         with np.errstate(over="ignore"):
             return rounded_back(other, np.abs(other.values) * math.sqrt(self.factor_variance()))

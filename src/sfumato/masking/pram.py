@@ -25,13 +25,13 @@ from sfumato.data.schema import Column, Schema
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking import transition_matrix as matrices
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.transition_law import JOIN, TransitionLaw, Variable, invariant_told, is_same_law, labels_told
+from sfumato.masking.transition_law import JOIN, TransitionLaw, Variable, invariant_told, is_same_law, published_labels
 from sfumato.masking.transparency import Test, VisibleTable, alike
 from sfumato.masking.unchanged import MOST_UNCHANGED, changed_at_random, least_changed
 
 
 class _Matrices(Range):
-    """Matrices by column, as plain numbers; what is wrong with one is told as it is found."""
+    """Matrices by column, as plain numbers; what is wrong with one is an error at once."""
 
     words = "a table of matrices by column"
 
@@ -124,7 +124,7 @@ class Pram(Mask):
             law = self.law(variable)
             drawn = law.draw(variable.codes, draws)
             values.update(variable.restored(drawn, law.outputs))
-            transitions[variable.name] = law.told(variable.source)
+            transitions[variable.name] = law.published(variable.source)
             changed[variable.name] = int(np.count_nonzero(drawn != variable.codes))
             present = int(np.count_nonzero(variable.codes >= 0))
             unchanged[variable.name] = 1.0 - changed[variable.name] / present if present else 0.0
@@ -163,7 +163,7 @@ class Pram(Mask):
     def _retold(self, name: str, facts: Any, visible: VisibleTable) -> TransitionLaw | None:
         """The law that was published about a column, made again from the parameters; None where it is another one."""
         source = str(facts.get("source")) if isinstance(facts, dict) else ""
-        labels = labels_told(facts) if source in ("data", "declared") else None
+        labels = published_labels(facts) if source in ("data", "declared") else None
         if labels is None:
             return None
         rows = (self.matrix or {}).get(name)
@@ -180,7 +180,7 @@ class Pram(Mask):
         if self.invariant:  # it depends on the frequencies, which nobody else has
             return invariant_told(facts, labels)
         law = self.law(Variable(name, (), np.empty(0, dtype=np.int32), labels, source, 0, rows))
-        return law if is_same_law(facts, plain(law.told(source))) else None
+        return law if is_same_law(facts, plain(law.published(source))) else None
 
     def law(self, variable: Variable) -> TransitionLaw:
         """The law by which the categories of a variable change."""

@@ -54,7 +54,7 @@ class RankExchange(Mask):
         """For each of `count` ranks the one it swaps with (itself: none), when `p` stands for so many ranks."""
 
     @abstractmethod
-    def told(self, ranks: Mapping[str, int]) -> Mapping[str, Mapping[str, float]]:
+    def published_ranks(self, ranks: Mapping[str, int]) -> Mapping[str, Mapping[str, float]]:
         """What is published about the method, from the ranks that `p` stands for in each column."""
 
     def ranks(self, count: int) -> int:
@@ -92,19 +92,19 @@ class RankExchange(Mask):
             unpaired[column.name] = int(np.count_nonzero(partner == np.arange(rows.size)))
         context.progress("swapping ranks", len(records.columns), len(records.columns))
         unchanged = refuse_unchanged(type(self).__name__, records.columns, values, _WHAT_TO_DO)
-        return Change(values, published=self.told(reach), details={"unpaired": unpaired, "unchanged": unchanged})
+        return Change(values, published=self.published_ranks(reach), details={"unpaired": unpaired, "unchanged": unchanged})
 
     def tells(self, names: tuple[str, ...]) -> Plain:
         """Ranks, column by column; a percentage stands for as many as there are values."""
         if self.unit == "ranks":
-            return self.told({name: self.ranks(0) for name in names})
-        return {what: Test(partial(self._fit, what, names)) for what in self.told({})}
+            return self.published_ranks({name: self.ranks(0) for name in names})
+        return {what: Test(partial(self._fit, what, names)) for what in self.published_ranks({})}
 
     def _fit(self, what: str, names: tuple[str, ...], published: Any, visible: VisibleTable) -> bool:
         """Whether a percentage can stand for these ranks: for no more than in a column without missing values."""
         if not isinstance(published, dict) or set(published) != set(names):
             return False
-        most = None if visible.rows is None else self.told(dict.fromkeys(names, self.ranks(visible.rows)))[what]
+        most = None if visible.rows is None else self.published_ranks(dict.fromkeys(names, self.ranks(visible.rows)))[what]
         return all(
             type(value) in (int, float) and 0 <= value < math.inf and (most is None or value <= most[name])
             for name, value in published.items()

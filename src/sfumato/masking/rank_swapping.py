@@ -45,6 +45,6 @@ class RankSwapping(RankExchange):
         """Pairs at most `ranks` apart."""
         return window_partners(draws.uniform(count), ranks)
 
-    def told(self, ranks: Mapping[str, int]) -> Mapping[str, Mapping[str, float]]:
+    def published_ranks(self, ranks: Mapping[str, int]) -> Mapping[str, Mapping[str, float]]:
         """The window of each column."""
         return {"window": ranks}

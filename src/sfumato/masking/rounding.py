@@ -43,7 +43,7 @@ class Rounding(Mask):
     base. Whoever sees a multiple knows an interval of one base (two at random) that holds the value. Missing values stay missing;
     dates are rounded in days since 1970.
 
-    A column whose values are all multiples already is refused, and so is a fractional base for whole numbers, unless
+    A column whose values are all multiples already is refused, like a fractional base for whole numbers, unless
     `whole=False` publishes real numbers.
 
     >>> import sfumato as sf

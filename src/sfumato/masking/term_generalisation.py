@@ -101,7 +101,7 @@ class TermGeneralisation(Mask):
             labels = occurrences.labels(nodes, sets.taxonomy)
             texts = [sets.join({label for term in terms if (label := labels[term])}) for terms in occurrences.sets]
             values[column.name] = CodedText(column.codes, pa.array([], pa.string())).with_values(texts).to_arrow()
-            details[column.name] = occurrences.told(nodes, sets.taxonomy)
+            details[column.name] = occurrences.summary(nodes, sets.taxonomy)
         published = {**self.tells(records.names), "counted": _COUNTED[unit is not None]}
         return Change(values, published=published, details=details)
 
@@ -175,7 +175,7 @@ class Occurrences:
             for term, node in zip(self.terms, shown, strict=True)
         ]
 
-    def told(self, shown: Int, taxonomy: Hierarchy | None) -> dict[str, float]:
+    def summary(self, shown: Int, taxonomy: Hierarchy | None) -> dict[str, float]:
         """How many terms were kept, generalised and dropped, over all records, and the loss of meaning."""
         of_each = shown[self.term]
         costs = np.append(

@@ -34,7 +34,7 @@ Int = NDArray[np.int64]
 JOIN = " × "
 #: Categories: texts, combinations of texts where columns change together, or numbers in the place of too many to list.
 Labels: TypeAlias = tuple[Any, ...]
-#: How far the published rows of a matrix may be from 1, and how many categories may be told of.
+#: How far the published rows of a matrix may be from 1, and how many categories may be named.
 _ROUNDING, _MOST_CATEGORIES = 1e-9, 1 << 40
 #: What suppressed values become.
 SUPPRESSED = "*"
@@ -122,7 +122,7 @@ class TransitionLaw:
             notices.append(frequencies)
         return notices
 
-    def told(self, source: str) -> PlainDict:
+    def published(self, source: str) -> PlainDict:
         """What is published: categories and matrix (or the probability to stay, for very many), ε, where categories come from."""
         matrix = self.whole()
         facts: dict[str, Any] = {"epsilon": self.epsilon(), "source": source}
@@ -131,7 +131,7 @@ class TransitionLaw:
         return {"labels": list(self.inputs), "outputs": list(self.outputs), "matrix": matrix.tolist(), **facts}
 
 
-def labels_told(facts: Plain) -> Labels | None:
+def published_labels(facts: Plain) -> Labels | None:
     """The categories in what is published about a law, or as many numbers where they are too many to list; None where neither
     is there."""
     count = facts.get("categories")
@@ -165,7 +165,7 @@ def invariant_told(facts: Plain, labels: Labels) -> TransitionLaw | None:
         return None
     law = TransitionLaw(labels, labels, None, np.array(rows, dtype=np.float64))
     sums = all(abs(math.fsum(row) - 1.0) <= _ROUNDING for row in rows)
-    return law if sums and is_same_law(facts, plain(law.told(str(facts["source"])))) else None
+    return law if sums and is_same_law(facts, plain(law.published(str(facts["source"])))) else None
 
 
 def _by_output(facts: Mapping[str, Any]) -> dict[Any, list[Any]] | None:

@@ -44,7 +44,7 @@ class Test:
 
 
 def transparency_of(mask: Mask, records: Records, changes: list[Change]) -> PlainDict:
-    """Method, parameters and columns; what each stratum adds is told once where it is the same, otherwise stratum by
+    """Method, parameters and columns; what each stratum adds is stated once where it is the same, otherwise stratum by
     stratum."""
     facts: dict[str, Any] = {"method": mask.described(), "masked_columns": list(records.names)}
     for name in dict.fromkeys(name for change in changes for name in change.published):
@@ -53,9 +53,9 @@ def transparency_of(mask: Mask, records: Records, changes: list[Change]) -> Plai
     return facts
 
 
-def is_told_by(mask: Mask, published: object, visible: VisibleTable) -> bool:
+def can_be_published_by(mask: Mask, published: object, visible: VisibleTable) -> bool:
     """Whether `published` can be all that was published about the mask; a stranger may have written it. Earlier versions may have
-    told less."""
+    published less."""
     if not isinstance(published, dict) or not isinstance(published.get("method"), dict):
         return False
     own, stated = plain(mask.described()), registry.in_names_of_now("mask", published["method"])
@@ -95,7 +95,7 @@ def _are_masked(mask: Mask, names: list[str], visible: VisibleTable) -> bool:
 
 
 def _strata(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What is told of each stratum: a fact stands for all of them, or there are as many as strata."""
+    """What is published about each stratum: a fact stands for all of them, or there are as many as strata."""
     several = {name: fact[BY_STRATUM] for name, fact in facts.items() if isinstance(fact, dict) and set(fact) == {BY_STRATUM}}
     counts = {len(each) if isinstance(each, list) else 0 for each in several.values()}
     if len(counts) != 1 or counts == {0}:

@@ -42,7 +42,7 @@ class CardContent:
     PUBLIC_FIGURES and OWNER_FIGURES), made by `report.figures`. `risk`: numbers measured on the released rows
     (`{"prosecutor_highest": 0.2, …}`); `owner_risk`: those that needed the original or a population.
     `attacks`: run on the released rows alone, beside those in the certificate; `owner_attacks`: run with the
-    original at hand. `details`: how the search went (`levels`, `records`, `suppressed`, `classes`, `gap`, …);
+    original available. `details`: how the search went (`levels`, `records`, `suppressed`, `classes`, `gap`, …);
     numbers, texts and one level of mappings of them. `owner_details`: the same, for the owner only.
     `answers`: a person's answers to the checklist by question id (see `checklist.QUESTIONS`). `signature`:
     one sentence, `signed` says whether a signature is there. `scored` says that usefulness was measured, be it

@@ -1,6 +1,6 @@
 """Is a page that somebody else wrote only a page? No script, no handler, nothing fetched, nothing sent.
 
-Every element and attribute is held against the list of those that cards are made of; figures are held against the list of
+Every element and attribute is checked against the list of those that cards are made of; figures are checked against the list of
 `inline_svg`. What is not listed is refused.
 """
 

@@ -37,7 +37,7 @@ class AccountLine:
             "granted": account.granted.to_mapping(),
             "spent": account.spent.to_mapping(),
             "left": account.remaining.to_mapping(),
-            **Protected.told(account.protected),
+            **Protected.plain(account.protected),
             "answered": self.answered,
             "reserved_without_answer": self.open,
         }
@@ -90,7 +90,7 @@ class Overview:
 def entry_mapping(entry: Entry) -> PlainDict:
     """What is shown of an entry: everything but its payload, and of that what a grant or a spend is about."""
     shown = ("sequence", "time", "kind", "dataset", "analyst", "hash")
-    return {**{name: getattr(entry, name) for name in shown}, **Protected.told(entry_protected(entry))}
+    return {**{name: getattr(entry, name) for name in shown}, **Protected.plain(entry_protected(entry))}
 
 
 def entry_protected(entry: Entry) -> Protected | None:

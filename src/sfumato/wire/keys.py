@@ -84,3 +84,14 @@ def load_or_create_owner_key(path: str | os.PathLike[str] | None = None) -> Owne
             if not os.path.lexists(target):
                 raise
     return OwnerKey.load(target)
+
+
+def owner_key_of(key: object, randomness: Randomness) -> OwnerKey:
+    """The key itself, the key in that file, or the owner's own, made on first use; of a demonstration, one from its seed."""
+    if isinstance(key, OwnerKey):
+        return key
+    if isinstance(key, (str, Path)):
+        return load_or_create_owner_key(key)
+    if key is not None:
+        raise ParameterError("key is an OwnerKey or the path of the file that holds one")
+    return load_or_create_owner_key() if randomness.private else OwnerKey.generate(randomness)

@@ -28,7 +28,7 @@ from sfumato.data.schema import Schema
 def in_processes(worker: str, people: Microdata, about: Plain, jobs: Sequence[Plain], count: int) -> Iterator[tuple[int, Plain]]:
     """The place and the result of each job as it ends, done by `count` processes that run the module `worker`.
 
-    `about` is what every worker is told before its first job. A worker that dies gives its job back to those that still serve.
+    `about` is what every worker gets before its first job. A worker that dies gives its job back to those that still serve.
     """
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
     ended: queue.SimpleQueue[tuple[int, Plain] | None] = queue.SimpleQueue()
@@ -54,7 +54,7 @@ def in_processes(worker: str, people: Microdata, about: Plain, jobs: Sequence[Pl
 
 
 def serve(prepared: Callable[[Microdata, Plain], Callable[[Plain], Plain]]) -> None:
-    """The whole of a worker: what `prepared` makes of the rows and of what it is told answers each job."""
+    """The whole of a worker: what `prepared` makes of the rows and of `about` answers each job."""
     warnings.simplefilter("ignore")
     end_with_parent()
     first = json.loads(sys.stdin.readline())

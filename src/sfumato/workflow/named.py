@@ -83,11 +83,6 @@ def _parameters_of(name: str) -> str:
     return f". The parameters of {name} are called {', '.join(listed)}" if listed else ""
 
 
-def is_mask(entry: Plain | None) -> bool:
-    """Whether a method is a mask, which is published without a guarantee too."""
-    return entry is not None and registry.has("mask", entry.get("name"))
-
-
 def described(kind: type[object]) -> PlainDict:
     """What an algorithm does, in a line, and its parameters with their defaults."""
     what = (kind.__doc__ or "").strip().split("\n")[0]

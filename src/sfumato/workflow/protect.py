@@ -22,7 +22,7 @@ from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
 from sfumato.report.checklist import answers_of
 from sfumato.workflow.contents.base import DEMONSTRATION, Draft, Promise
 from sfumato.workflow.contents.rows import Rows
-from sfumato.workflow.publishing.changed_rows import Changed, ReleaseRequest, fingerprint, owner_key_of
+from sfumato.workflow.publishing.changed_rows import Changed, ReleaseRequest, fingerprint
 from sfumato.workflow.publishing.claims import References, each_once
 from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, released_schema
 from sfumato.workflow.publishing.publish import publish
@@ -79,6 +79,7 @@ def protect(
     owner's key, or its file, for fingerprint and pseudonyms.
     """
     from sfumato.masking.base import Mask
+    from sfumato.wire.keys import owner_key_of
     from sfumato.workflow.publishing.masked_rows import masked_rows
     from sfumato.workflow.publishing.recoded_rows import recoded_rows
 

@@ -257,10 +257,8 @@ def without_secrets(name: str) -> str:
 
 
 def _promises_nothing(content: Mapping[str, Any]) -> list[str]:
-    from sfumato.workflow import named
-
     method = content.get("method")
-    if content.get("guarantee") or named.is_mask(method if isinstance(method, Mapping) else None):
+    if content.get("guarantee") or (isinstance(method, Mapping) and registry.has("mask", method.get("name"))):
         return []
     return ["guarantee: name at least one, for instance KAnonymity with k = 5; only masks go without"]
 

@@ -51,7 +51,7 @@ QUERY = (
     "SELECT COUNT(*) AS n, SUM(income) AS s, AVG(income) AS m, VAR_POP(income) AS v, STDDEV(income) AS d, MEDIAN(age) AS q, "
     "100 * SUM(income) / COUNT(*) AS r FROM people"
 )
-REQUESTS = {"laplace": Request.of(epsilon="0.6"), "gaussian": Request.of(rho="0.02")}
+REQUESTS = {"laplace": Request(epsilon="0.6"), "gaussian": Request(rho="0.02")}
 
 
 def _priced(asked: sf.Session, query: str, request: Request) -> tuple[Question, Price]:
@@ -130,7 +130,7 @@ def test_margins_that_are_told_beforehand_hold(law: str) -> None:
 @pytest.mark.parametrize("epsilon", ["0.1", "0.5", "1", "1.3", "2", "5"])
 def test_the_margin_of_a_count_covers_by_the_exact_law(epsilon: str) -> None:
     asked, _ = _people()
-    question, priced = _priced(asked, "SELECT COUNT(*) AS n FROM people", Request.of(epsilon=epsilon))
+    question, priced = _priced(asked, "SELECT COUNT(*) AS n FROM people", Request(epsilon=epsilon))
     noise = priced.noises["m0"]
     law = OneNoise(noise.law, noise.amount, noise.step)
     table = AnswerTable(("n",), ("integer",), ((5,),), CellErrors((law,), ((noise.deviation,),)))
@@ -213,7 +213,7 @@ CLAIMS: dict[str, tuple[str, dict[str, Any], dict[str, int], Visits]] = {
 
 def _refuted(name: str, epsilon: float, samples: int) -> bool:
     query, loss, bounds, unit = CLAIMS[name]
-    mechanism = _mechanism(query, Request.of(**loss), **bounds)
+    mechanism = _mechanism(query, Request(**loss), **bounds)
     return sf.refute(
         mechanism,
         neighbours=((*OTHERS, *unit), OTHERS),

@@ -110,7 +110,7 @@ def test_an_artefact_about_replaced_records_does_not_share_a_budget_about_one_mo
     replaced = sf.dp.PrivateHistogram(columns=("ward",), epsilon="0.1", neighbours="replace", rows=1)
     asked = sf.Session(clinic(), max_rows=1, max_groups=1, ledger=tmp_path / "ledger.db", budget=sf.PureDP(1))
     question(asked)
-    with pytest.raises(BudgetRefused, match="one record more or less, and this would be about one record replaced"):
+    with pytest.raises(BudgetRefused, match="one record added or removed, and this would be about one record replaced"):
         asked.release(replaced)
     assert asked.remaining() == LossAmount.pure("0.9")
     alone = sf.Session(clinic(dataset="other"), max_rows=1, max_groups=1, ledger=tmp_path / "ledger.db", budget=sf.PureDP(1))

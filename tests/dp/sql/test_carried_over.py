@@ -12,7 +12,7 @@ from sfumato.ledger import LossAmount
 from sfumato.workflow.publishing.publish import publish
 from tests.dp.sql.test_budget_unit import COUNT, HISTOGRAM, clinic
 
-SAID = "not covered: ε = 0.1 was charged earlier on this data set about one record more or less"
+SAID = "not covered: ε = 0.1 was charged earlier on this data set for one record added or removed"
 
 
 def test_the_advice_of_a_refusal_carries_over_what_was_spent(tmp_path: Path) -> None:

@@ -136,8 +136,8 @@ def check_integers(
     asked, tables = both(customers, orders, records=records, **bounds)
     expected = plain.asked(tables, query)
     question = asked._question(asked._parsed(query), None)
-    priced = price(question, Request.of(epsilon=1, delta="1e-6"), asked._bounds)
-    rows, groups = asked._bounds.rows, asked._bounds.groups
+    priced = price(question, Request(epsilon=1, delta="1e-6"), asked._bounds)
+    rows, groups = asked._bounds.max_rows, asked._bounds.max_groups
     owned = expected.contributions()
     bites_groups = not records and bool(question.keys) and any(len(own) > groups for own in owned.values())
     bites_rows = not records and any(count > rows for own in owned.values() for count in own.values())
@@ -438,7 +438,7 @@ def _digest(asked: sf.Session, query: str, keys: Any = None, version: str = "", 
 
     bounds = asked._bounded(loss.pop("max_rows", None), loss.pop("max_groups", None))
     question = asked._question(asked._parsed(query), keys)
-    return identify(question, price(question, Request.of(**(loss or {"epsilon": 1})), bounds), version, None).question
+    return identify(question, price(question, Request(**(loss or {"epsilon": 1})), bounds), version, None).question
 
 
 def test_the_same_question_in_other_letters_has_the_same_digest() -> None:
@@ -671,7 +671,7 @@ def test_rounding_to_the_grid_stays_inside_the_sensitivity(top: int) -> None:
     schema = {"dataset": "t", "columns": {"x": {"type": "number", "bounds": [0, top]}}}
     asked = sf.Session(sf.read(pa.table({"x": [float(top)]}), schema=schema), budget=sf.PureDP(1))
     question = asked._question(asked._parsed("SELECT SUM(x) FROM t"), None)
-    priced = price(question, Request.of(epsilon=1), asked._bounds)
+    priced = price(question, Request(epsilon=1), asked._bounds)
     (row,) = run(question, flat_plan(question, priced, question.measurements, None)).to_pylist()
     assert int(row["m0"]) <= priced.noises["m0"].l1
 

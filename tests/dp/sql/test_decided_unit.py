@@ -126,7 +126,7 @@ def test_a_run_does_not_contradict_the_schema() -> None:
     ("unit", "refuted"), [("record", True), ("patient_id", False)], ids=["what was promised about a record", "about a patient"]
 )
 def test_a_loss_per_record_is_no_loss_per_patient(unit: str, refuted: bool) -> None:
-    """Eight rows of one patient more or less, against the claim ε = 1; seeded, and wrong with a chance of 10⁻⁶."""
+    """Eight rows of one patient added or removed, against the claim ε = 1; seeded, and wrong with a chance of 10⁻⁶."""
     with_patient = [f"p{row // 8}" for row in range(24)]
     databases = []
     for names in (with_patient, with_patient[:-8]):

@@ -86,7 +86,7 @@ def before_noise(tables: dict[str, sf.Microdata], query: str, discover: bool, **
         tables, public={"regions": regions()}, budget=sf.ApproxDP(1, "0.1"), **{"max_rows": 1, "max_groups": 1, **bounds}
     )
     question = asked._question(asked._parsed(query), None)
-    priced = price(question, Request.of(epsilon=1, delta="1e-6" if discover else None), asked._bounds)
+    priced = price(question, Request(epsilon=1, delta="1e-6" if discover else None), asked._bounds)
     flat, trees = split(question, priced)
     plans: list[Any] = [flat_plan(question, priced, flat, "5" * 32)] if flat else []
     plans += [tree_plan(question, priced, measurement, "5" * 32) for measurement in trees]

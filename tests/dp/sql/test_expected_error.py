@@ -26,7 +26,7 @@ from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import stored_law
 
 DRAWS = 400
-REQUESTS = {"laplace": Request.of(epsilon="0.6"), "gaussian": Request.of(rho="0.02")}
+REQUESTS = {"laplace": Request(epsilon="0.6"), "gaussian": Request(rho="0.02")}
 Column = np.ndarray[Any, Any]
 
 
@@ -202,7 +202,7 @@ def test_margins_of_sums_of_counts_and_sums_hold_whatever_the_data(law: str) -> 
 
 
 def test_the_margin_of_a_multiple_is_the_multiple_of_the_margin() -> None:
-    told = notes("SELECT COUNT(*) AS n, 2 * COUNT(*) AS t, ROUND(COUNT(*) / 10, 0) AS r FROM records", Request.of(epsilon="0.1"))
+    told = notes("SELECT COUNT(*) AS n, 2 * COUNT(*) AS t, ROUND(COUNT(*) / 10, 0) AS r FROM records", Request(epsilon="0.1"))
     assert (told["n"].margin, told["t"].margin, told["r"].margin) == (30, 60, 3)
     assert (told["n"].what, told["t"].what) == ("count", "expression")
 
@@ -230,7 +230,7 @@ def test_margins_of_ratios_hold_in_groups_of_the_told_size_in_the_middle_of_thei
     rows = 1000
     b = np.where(np.arange(rows) % 2 == 0, 50 - math.sqrt(1250), 50 + math.sqrt(1250))  # half of the largest variance
     query = "SELECT " + ", ".join(f"{text} AS {name}" for name, text in RATIOS.items()) + " FROM records"
-    request = {"laplace": Request.of(epsilon=4), "gaussian": Request.of(rho=1)}[law]
+    request = {"laplace": Request(epsilon=4), "gaussian": Request(rho=1)}[law]
     question, cost = priced(session(b=b), query, request)
     told = {note.name: note for note in column_notes(question, cost, 0.95)}
     assert all(note.margin is None and list(note.per_rows) == [100, 1000, 10_000] for note in told.values())
@@ -258,7 +258,7 @@ def test_margins_of_ratios_hold_in_groups_of_the_told_size_in_the_middle_of_thei
 
 def test_the_error_of_a_ratio_is_the_one_that_the_delta_method_gives() -> None:
     asked = session()
-    question, cost = priced(asked, "SELECT SUM(a) / COUNT(*) AS r FROM records", Request.of(rho=50))
+    question, cost = priced(asked, "SELECT SUM(a) / COUNT(*) AS r FROM records", Request(rho=50))
     deviations = [noise.deviation * float(noise.step) for noise in cost.noises.values()]
     told = column_notes(question, cost, 0.95)[0].per_rows[10_000]
     by_hand = math.hypot(deviations[0] / 10_000, deviations[1] * 50 / 10_000)
@@ -267,7 +267,7 @@ def test_the_error_of_a_ratio_is_the_one_that_the_delta_method_gives() -> None:
 
 def test_more_noise_never_narrows_the_margin_of_a_ratio() -> None:
     query = "SELECT 1000.0 / COUNT(*) AS r, SUM(a) / COUNT(*) AS m, COUNT(*) / (COUNT(*) + SUM(a)) AS s FROM records"
-    told = [notes(query, Request.of(epsilon=10.0**exponent)) for exponent in range(-4, 4)]
+    told = [notes(query, Request(epsilon=10.0**exponent)) for exponent in range(-4, 4)]
     for name in "rms":
         margins = [note[name].per_rows[100] for note in told]
         assert margins == sorted(margins, reverse=True) and margins[0] > margins[-1], name
@@ -275,7 +275,7 @@ def test_more_noise_never_narrows_the_margin_of_a_ratio() -> None:
 
 def test_a_ratio_with_what_is_left_over_is_told_for_conditions_that_half_of_the_rows_meet() -> None:
     counted = "COUNT(*) FILTER (WHERE a > 50)"
-    told = notes(f"SELECT {counted} / (COUNT(*) - {counted}) AS odds FROM records", Request.of(epsilon=10))["odds"]
+    told = notes(f"SELECT {counted} / (COUNT(*) - {counted}) AS odds FROM records", Request(epsilon=10))["odds"]
     assert list(told.per_rows) == [100, 1000, 10_000] and 0 < told.per_rows[10_000] < told.per_rows[100]
 
 
@@ -382,7 +382,7 @@ def test_quantiles_and_numbers_are_asked_for_together() -> None:
 def test_errors_of_statistics_that_share_measurements_are_not_understated() -> None:
     rows = 2000
     query = "SELECT SUM(a) / AVG(a) AS n, SUM(a) - 50 * COUNT(a) AS around, ROUND(AVG(a), 0) AS r FROM records"
-    question, cost = priced(session(a=np.random.default_rng(1).uniform(30, 100, rows)), query, Request.of(epsilon=3))
+    question, cost = priced(session(a=np.random.default_rng(1).uniform(30, 100, rows)), query, Request(epsilon=3))
     answers = draws(question, cost, "shared")
     for name in ("n", "around", "r"):
         place = answers[0].names.index(name)

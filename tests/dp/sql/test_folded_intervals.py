@@ -204,6 +204,6 @@ def test_units_of_discovered_groups_are_covered_among_those_that_are_shown() -> 
     for name, all_held in held.items():
         assert len(all_held) >= 9 and np.mean(all_held) >= least(len(all_held) // 3), (name, len(all_held), np.mean(all_held))
     before = session.explain(f"SELECT g, {shown} FROM d GROUP BY g", epsilon=1, delta=1e-6).columns
-    assert all("near the threshold" in note.told(0.95) for note in before)
+    assert all("near the threshold" in note.sentence(0.95) for note in before)
     wide = answer.intervals().to_pylist()[answer.table["g"].to_pylist().index("large 0")]["n"]
     assert wide["low"] > 50 and wide["high"] < 70  # far from the threshold hardly wider than without it

@@ -121,7 +121,7 @@ def test_declared_bounds_never_make_two_people_one() -> None:
     def exact(rows: list[tuple[int, int]]) -> int:
         asked = ledgerless(sf.read(pa.table({"uid": [u for u, _ in rows], "x": [x for _, x in rows]}), schema=schema))
         question = asked._question(asked._parsed(query), None)
-        priced = price(question, Request.of(epsilon=1), asked._bounds)
+        priced = price(question, Request(epsilon=1), asked._bounds)
         assert priced.noises["m0"].l1 == 10
         return int(run(question, flat_plan(question, priced, question.measurements, "ab")).column(0)[0].as_py())
 

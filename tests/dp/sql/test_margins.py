@@ -23,9 +23,9 @@ from tests.dp.sql.coverage import coverage, table
 
 DRAWS = 500
 REQUESTS = {
-    "laplace": lambda epsilon: Request.of(epsilon=str(epsilon)),
-    "rho": lambda epsilon: Request.of(rho=str(epsilon**2 / 8)),
-    "delta": lambda epsilon: Request.of(epsilon=str(epsilon), delta="1e-6"),
+    "laplace": lambda epsilon: Request(epsilon=str(epsilon)),
+    "rho": lambda epsilon: Request(rho=str(epsilon**2 / 8)),
+    "delta": lambda epsilon: Request(epsilon=str(epsilon), delta="1e-6"),
 }
 QUERIES = {
     "counts": "SELECT COUNT(*) AS n, SUM(x) AS s, SUM(x) - 40 * COUNT(*) AS linear FROM records",

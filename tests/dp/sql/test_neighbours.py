@@ -49,7 +49,7 @@ def check_neighbours(customers: list[dict[str, Any]], orders: list[dict[str, Any
         kept = [[row for row in table if row["customer_id"] != leave_out or leave_out is None] for table in (customers, orders)]
         asked = opened(kept[0], kept[1], **bounds)
         question = asked._question(asked._parsed(query), None)
-        priced = price(question, Request.of(epsilon=1, delta="1e-6"), asked._bounds)
+        priced = price(question, Request(epsilon=1, delta="1e-6"), asked._bounds)
         return priced, measured(question, priced)
 
     priced, whole = all_of(None)

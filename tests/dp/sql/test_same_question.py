@@ -52,7 +52,7 @@ AGAIN = [
 def identity(asked: sf.Session, query: str, *, version: str = "", seed: Any = None, **given: Any) -> Identity:
     bounds = asked._bounded(given.pop("max_rows", None), given.pop("max_groups", None))
     question = asked._question(asked._parsed(query), given.pop("keys", None))
-    request = Request.of(**(given or {"epsilon": "0.5", "delta": "1e-6"}))
+    request = Request(**(given or {"epsilon": "0.5", "delta": "1e-6"}))
     return identify(question, price(question, request, bounds), version, seed)
 
 
@@ -317,7 +317,7 @@ def test_a_rewritten_question_measures_the_same_before_noise(
 def _exact(asked: sf.Session, query: str) -> dict[str, dict[tuple[str, ...], Any]]:
     """Every flat measurement by its form and group, before noise."""
     question = asked._question(asked._parsed(query), None)
-    priced = price(question, Request.of(epsilon=1, delta="1e-6"), asked._bounded(None, None))
+    priced = price(question, Request(epsilon=1, delta="1e-6"), asked._bounded(None, None))
     known = identify(question, priced, "", None)
     flat, _ = split(question, priced)
     if not flat:

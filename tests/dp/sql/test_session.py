@@ -39,9 +39,7 @@ def people(rows: list[tuple[str | None, str | None, float | None, int | None]]) 
 def exact(asked: sf.Session, query: str, **bounds: Any) -> list[tuple[Any, ...]]:
     """The answer before noise, for tests alone."""
     question = asked._question(asked._parsed(query), None)
-    priced = price(
-        question, Request.of(epsilon=1, delta="1e-6"), asked._bounded(bounds.get("max_rows"), bounds.get("max_groups"))
-    )
+    priced = price(question, Request(epsilon=1, delta="1e-6"), asked._bounded(bounds.get("max_rows"), bounds.get("max_groups")))
     plan = flat_plan(question, priced, [m for m in question.measurements if m.kind != "tree"], "00" * 16)
     return sorted(zip(*(column.to_pylist() for column in run(question, plan).columns), strict=True), key=repr)
 
@@ -201,7 +199,7 @@ class TestKeys:
         shop = session()
         question = shop._question(shop._parsed("SELECT coupon, COUNT(*) FROM orders GROUP BY coupon"), None)
         for epsilon, delta, groups in ((1, "1e-4", 3), ("0.1", "1e-6", 1), (5, "0.01", 10)):
-            priced = price(question, Request.of(epsilon=epsilon, delta=delta), shop._bounded(1, groups))
+            priced = price(question, Request(epsilon=epsilon, delta=delta), shop._bounded(1, groups))
             noise = priced.noises[priced.units or ""]
             ratio = _exp(-1 / noise.amount)
             assert priced.threshold is not None

@@ -143,7 +143,7 @@ def _decide(
     open_classes = behind[~rest_good[behind] & (good_count[behind] > 1)]
     if open_classes.size:
         candidates = np.flatnonzero(good & np.isin(sub_class, open_classes))
-        # equal sizes are told apart by their node, so that the order of rows does not matter
+        # equal sizes are distinguished by their node, so that the order of rows does not matter
         ranked = candidates[np.lexsort((sub_node[candidates], sub_totals[candidates, 0], sub_class[candidates]))]
         smallest = ranked[np.unique(sub_class[ranked], return_index=True)[1]]
         wider = rest[sub_class[smallest]] + sub_totals[smallest]

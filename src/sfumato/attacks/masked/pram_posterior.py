@@ -22,7 +22,7 @@ from sfumato.core.view import AttackResult, Detail
 from sfumato.data.masked import TableView
 from sfumato.kernels.changes.recovered_frequencies import likeliest_frequencies
 from sfumato.measures.risk.linkage.sides import Sides, by_stratum
-from sfumato.measures.risk.linkage.transparency import steps_told
+from sfumato.measures.risk.linkage.transparency import published_steps
 from sfumato.measures.risk.linkage.transparent_picks import pick_by_transitions
 
 Real = NDArray[np.float64]
@@ -62,7 +62,7 @@ class PramPosterior(TransparencyAttack):
         """Matrices are published, the same in every stratum, or supposed."""
         if self.transitions is not None:
             return None
-        published = [step.get("transitions") or {} for step in steps_told(transparency_of(view))]
+        published = [step.get("transitions") or {} for step in published_steps(transparency_of(view))]
         if any("by stratum" in laws for laws in published):
             return Unsupported("the transition matrices differ by stratum; attack each stratum by itself")
         missing = InputError("the release does not publish transition matrices; give them with PramPosterior(transitions=…)")

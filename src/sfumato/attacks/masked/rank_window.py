@@ -27,7 +27,7 @@ from sfumato.core.ranges import Positive
 from sfumato.core.view import AttackResult, Detail
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.linkage.sides import Sides, by_stratum
-from sfumato.measures.risk.linkage.transparency import steps_told, windows_told
+from sfumato.measures.risk.linkage.transparency import published_steps, published_windows
 from sfumato.measures.risk.linkage.transparent_picks import pick_by_windows
 
 
@@ -67,7 +67,7 @@ class RankWindow(TransparencyAttack):
         """A window is published, or supposed."""
         if self.p is not None:
             return None
-        steps = steps_told(transparency_of(view))
+        steps = published_steps(transparency_of(view))
         if any("window" not in step and any(key in step for key in self.reads) for step in steps):
             return Unsupported(
                 "this method of rank swapping has no window that a value cannot leave; suppose one with RankWindow(p=…)"
@@ -112,6 +112,6 @@ def _windows(parts: Sequence[MaskPart]) -> dict[str, int]:
     """The published windows of columns that nothing but rank swapping has changed."""
     windows: dict[str, int] = {}
     for part in parts:
-        published = windows_told(part.facts) if "window" in part.facts else {}
+        published = published_windows(part.facts) if "window" in part.facts else {}
         windows |= {name: published[name] for name in part.own(published)}
     return windows

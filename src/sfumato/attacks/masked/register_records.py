@@ -26,7 +26,7 @@ from sfumato.data.masked import Masked, TableView
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Schema
 from sfumato.measures.risk.linkage.sides import Picked, Sides
-from sfumato.measures.risk.linkage.transparency import steps_told, strata_told
+from sfumato.measures.risk.linkage.transparency import published_steps, published_strata
 from sfumato.measures.risk.success import share, wilson
 
 _TABLES = (Masked, ReleasedTable, pa.Table)
@@ -48,8 +48,8 @@ class RegisterAttack(TableAttack[Register | pa.Table]):
 
 @dataclass(frozen=True)
 class MaskPart:
-    """One of the masks behind a table: what is told about it, and the columns that it `shares` with other masks, of which what
-    is told is no longer true in the release."""
+    """One of the masks behind a table: what is published about it, and the columns that it `shares` with other masks, of
+    which what is published is no longer true in the release."""
 
     facts: Mapping[str, Any]  # as a certificate publishes them
     shares: frozenset[str] = frozenset()
@@ -57,7 +57,7 @@ class MaskPart:
     @property
     def strata(self) -> tuple[str, ...]:
         """The columns within whose values it worked."""
-        return strata_told(self.facts)
+        return published_strata(self.facts)
 
     def own(self, names: Iterable[str]) -> list[str]:
         """Those of the columns that no other mask has changed."""
@@ -73,7 +73,7 @@ class TransparencyAttack(RegisterAttack):
 
     @abstractmethod
     def exploits(self, part: MaskPart) -> bool:
-        """Whether what is told about a mask, of columns that no other has changed, tells this adversary something."""
+        """Whether what is published about a mask, of columns that no other has changed, tells this adversary something."""
 
     @abstractmethod
     def refusal(self, view: TableView) -> InputError | None:
@@ -81,7 +81,7 @@ class TransparencyAttack(RegisterAttack):
 
     @abstractmethod
     def attacked(self, sides: Sides, view: TableView, parts: Sequence[MaskPart]) -> AttackResult:
-        """Pick everybody's record by what is told about these masks, which worked within the same strata; there may be none."""
+        """Pick everybody's record by what is published about these masks, within the same strata; there may be none."""
 
     def fits(self, view: View[object, object]) -> bool:
         """A mask tells about itself what this attack exploits."""
@@ -106,7 +106,7 @@ class TransparencyAttack(RegisterAttack):
 
     def parts(self, view: View[object, object]) -> list[MaskPart]:
         """The masks that this attack exploits. Whatever worked within strata that another mask has changed is none of them."""
-        steps = steps_told(transparency_of(view))
+        steps = published_steps(transparency_of(view))
         changed = [_changed_by(step) for step in steps]
         parts = [
             MaskPart(step, frozenset[str]().union(*changed[:place], *changed[place + 1 :]))
@@ -124,7 +124,7 @@ class TransparencyAttack(RegisterAttack):
 
     def shared(self, view: TableView) -> Unsupported | None:
         """The refusal where a mask tells what this attack reads, and others have changed the same columns."""
-        steps = steps_told(transparency_of(view))
+        steps = published_steps(transparency_of(view))
         if len(steps) < 2 or not any(key in step for step in steps for key in self.reads):
             return None
         return Unsupported(
@@ -191,8 +191,8 @@ RegisterColumns = Annotated[
 
 
 def masked_columns(view: TableView) -> frozenset[str]:
-    """The columns that some mask has changed, as far as it is told."""
-    masked = {name for step in steps_told(transparency_of(view)) for name in step.get("masked_columns", [])}
+    """The columns that some mask has changed, as far as that is published."""
+    masked = {name for step in published_steps(transparency_of(view)) for name in step.get("masked_columns", [])}
     return frozenset(masked | set(view.result.columns if isinstance(view.result, Masked) else ()))
 
 
@@ -226,10 +226,10 @@ def only_masked(sides: Sides, view: TableView, columns: tuple[str, ...] | None, 
 
 def agreeing(sides: Sides, view: TableView, strata: Sequence[str] = ()) -> Sides:
     """The sides with the quasi-identifiers that were published as they are and the register knows: there the own record agrees
-    with the person. Where nothing is told about what was masked, nothing is supposed."""
+    with the person. Where nothing is published about what was masked, nothing is supposed."""
     if not masked_columns(view):
         return sides
-    steps = steps_told(transparency_of(view))
+    steps = published_steps(transparency_of(view))
     changed = frozenset[str]().union(*map(_changed_by, steps)) if steps else masked_columns(view)
     left = [name for name in view.schema.quasi if name in sides.names and name not in changed and name not in strata]
     return replace(sides, agreeing=tuple(name for name in left if written_alike(sides, name)))

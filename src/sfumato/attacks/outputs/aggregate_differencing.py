@@ -158,7 +158,7 @@ def values_left(answers: Sequence[Aggregate], knowledge: Membership) -> dict[Has
     """For everybody in a group the least and the greatest value that all answers allow."""
     knowledge = _fitting(answers, knowledge)
     low, high = _bounds(answers, knowledge)
-    groups = _told_apart(knowledge)
+    groups = _indistinguishable(knowledge)
     if len(groups) > MAX_GROUPS:
         raise Unsupported(f"aggregate differencing: the answers tell more than {MAX_GROUPS:,} groups of people apart")
     if not groups:  # everybody is known already
@@ -235,7 +235,7 @@ class _Programme:
         return float(solved.fun) if solved.status == 0 else -math.inf
 
 
-def _told_apart(knowledge: Membership) -> dict[frozenset[int], list[Hashable]]:
+def _indistinguishable(knowledge: Membership) -> dict[frozenset[int], list[Hashable]]:
     """People in the same groups throughout: no answer tells them apart, so they are solved for together."""
     memberships: dict[Hashable, set[int]] = {}
     for number, group in enumerate(knowledge.groups):

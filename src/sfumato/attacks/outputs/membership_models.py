@@ -241,7 +241,7 @@ def _shadow(model: Any, knowledge: ModelKnowledge, draws: Draws) -> tuple[Labell
 
 
 def _best_threshold(members: Real, others: Real) -> float:
-    """The score above which the shadow's members and others are told apart best; none where nothing tells them apart."""
+    """The score above which the shadow's members and others are distinguished best; none where nothing distinguishes them."""
     cuts = np.unique(np.concatenate([members, others]))
     middles = np.concatenate([[cuts[0] - 1.0], (cuts[1:] + cuts[:-1]) / 2, [cuts[-1] + 1.0]])
     above = [1 - np.searchsorted(np.sort(side), middles, side="right") / side.size for side in (members, others)]

@@ -169,7 +169,7 @@ def changed_record(later: Version, knowledge: EarlierVersion | None) -> Real:
 
 def _from_means(before: MeanVersion, later: MeanVersion, joined: bool) -> Real:
     if later.count - before.count != (1 if joined else -1) or later.means.size != before.means.size:
-        raise InputError("the two means must be over the same attributes, and over one person more or less")
+        raise InputError("the two means must be over the same attributes, and one person must have been added or removed")
     # Written around the earlier mean, so that large counts do not cancel.
     step = later.means - before.means
     record: Real = before.means + step * later.count * (1 if joined else -1)
@@ -194,7 +194,7 @@ def _from_regressions(before: RegressionVersion, later: RegressionVersion, knowl
 
 
 def _factor(multiple: Real, before: RegressionVersion, attributes: Mapping[int, float]) -> float:
-    """By what the row of the record was multiplied: told by its 1 for the intercept, or by an attribute that is known."""
+    """By what the row of the record was multiplied: known by its 1 for the intercept, or by an attribute that is known."""
     size = float(np.abs(multiple).max())
     if size == 0:
         raise Unsupported(

@@ -31,7 +31,7 @@ def refuse_unread(views: Sequence[TableView]) -> None:
 
 def _written_otherwise(views: Sequence[TableView], name: str) -> str | None:
     """Why the values of a column may have been written differently; releases of earlier versions do not say how they were."""
-    written = [_told_writing(view, name) for view in views]
+    written = [_writing(view, name) for view in views]
     if len({each for each in written if each is not None}) > 1:
         return f"the values of column '{name}' had another type, or other codes for missing ones, in one of the releases"
     if None in written and len({_shown_writing(view, name) for view in views}) > 1:
@@ -42,7 +42,7 @@ def _written_otherwise(views: Sequence[TableView], name: str) -> str | None:
     return None
 
 
-def _told_writing(view: TableView, name: str) -> tuple[object, ...] | None:
+def _writing(view: TableView, name: str) -> tuple[object, ...] | None:
     """How the values of a column were written, as the certificate says; None where it does not."""
     writing = view.certificate.get("transparency", {}).get("written_as")
     each = writing.get(name) if isinstance(writing, Mapping) else None

@@ -68,7 +68,7 @@ class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"
     records that can still be the target's (records can be the same one when they agree in every column that
     the releases show as it is), `worst_group_alone`, the smallest class before, and, with the original,
     `worst_joint_group`, the fewest people who share all their classes: what remains if the records of the
-    releases could be told to belong together. People missing from one release and present in another are
+    releases could be seen to belong together. People missing from one release and present in another are
     looked for by subtraction: `differencing_groups` groups smaller than any class of the release that they are in,
     `differencing_people` in them, `smallest_difference` in the smallest (`attacks.several.differencing`).
     """

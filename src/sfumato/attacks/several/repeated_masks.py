@@ -17,7 +17,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 from sfumato.core.plain_data import Plain
-from sfumato.measures.risk.linkage.transparency import steps_told, strata_told, windows_told
+from sfumato.measures.risk.linkage.transparency import published_steps, published_strata, published_windows
 
 #: How a release shows a column that it leaves unchanged.
 AS_IT_IS = "as it is"
@@ -96,7 +96,7 @@ def _all_laws(
     ]
 
 
-def can_be_told(kinds: Collection[str], showings: Collection[str | None]) -> bool:
+def can_be_combined(kinds: Collection[str], showings: Collection[str | None]) -> bool:
     """Whether what `repeated_masks` says of a column, by these kinds of masks, is about every release that shows it; a bound on
     the losses holds for no other kind of mask."""
     return set(showings) == set(kinds) and ("categories" not in kinds or len(set(kinds)) == 1)
@@ -109,14 +109,14 @@ def how_shown(column: str, facts: Plain) -> str | None:
         return None
     if "masked_columns" not in facts and "steps" not in facts:  # a search generalises quasi-identifiers, and nothing else
         return AS_IT_IS if column not in facts.get("quasi_identifiers", (column,)) else None
-    if all(column not in step.get("masked_columns", (column,)) for step in steps_told(facts)):
+    if all(column not in step.get("masked_columns", (column,)) for step in published_steps(facts)):
         return AS_IT_IS
     kinds = [kind for (name, kind), _ in _laws(facts) if name == column]
     return kinds[0] if kinds else None
 
 
 def _laws(facts: Mapping[str, Any]) -> list[tuple[tuple[str, str], float]]:
-    if "steps" in facts or strata_told(facts):  # their laws are others
+    if "steps" in facts or published_strata(facts):  # their laws are others
         return []
     columns = [str(name) for name in facts.get("masked_columns", ())]
     if "noise_variance_ratio" in facts:
@@ -124,7 +124,7 @@ def _laws(facts: Mapping[str, Any]) -> list[tuple[tuple[str, str], float]]:
     if "factor_variance" in facts:
         return [((name, "factors"), float(facts["factor_variance"])) for name in columns]
     if "window" in facts:
-        return [((name, "ranks"), float(ranks)) for name, ranks in windows_told(facts).items()]
+        return [((name, "ranks"), float(ranks)) for name, ranks in published_windows(facts).items()]
     losses = {str(name): _loss(law["epsilon"]) for name, law in facts.get("transitions", {}).items() if "epsilon" in law}
     if facts.get("method", {}).get("joint"):  # the loss of a combination bounds that of each of its columns
         losses = {**losses, **{name: loss for loss in losses.values() for name in columns}}

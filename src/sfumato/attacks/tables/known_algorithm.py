@@ -1,4 +1,4 @@
-"""What the adversary of the minimality attack knows about the algorithm: told by hand, or read from a certificate.
+"""What the adversary of the minimality attack knows about the algorithm: stated by hand, or read from a certificate.
 
 The reasoning is right for searches that never merge groups of people which keep every promise on their own. That is a
 property of each search, so only those are read from a certificate that have it:

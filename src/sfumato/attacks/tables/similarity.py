@@ -56,7 +56,7 @@ class Similarity(ClassAttack[Mapping[str | None, str]]):
     helped_by: ClassVar[tuple[str, ...]] = ("groups",)
 
     def fits_attributes(self, view: TableView, *names: str) -> bool:
-        """Which values are alike must be told by a hierarchy, or be seen from numbers."""
+        """A hierarchy must say which values are alike, or they are numbers."""
         released = released_table(view)
         return super().fits_attributes(view, *names) and all(
             name in released.hierarchies or as_numbers(texts(released.table.column(name).unique())) is not None for name in names

@@ -1,4 +1,4 @@
-"""k-anonymity: nobody can be told from fewer than k - 1 others by the quasi-identifiers.
+"""k-anonymity: nobody can be distinguished from fewer than k - 1 others by the quasi-identifiers.
 
 Samarati, Sweeney, "Protecting privacy when disclosing information", 1998; Sweeney, IJUFKS 10(5), 2002.
 k^m-anonymity: Terrovitis, Mamoulis, Kalnis, "Privacy-preserving anonymization of set-valued data", PVLDB 1(1),

@@ -8,6 +8,7 @@ Bun, Steinke, "Concentrated differential privacy", TCC 2016; Mironov, "Rényi di
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Annotated, ClassVar, Literal
@@ -16,12 +17,15 @@ from sfumato.core import ranges
 from sfumato.core.exact import Number, shown
 from sfumato.core.guarantees.base import Evidence, Guarantee
 
-#: `add_remove`: one unit more or less. `replace`: one unit's data changed, the number of units public.
+#: `add_remove`: one unit added or removed. `replace`: one unit's data changed, the number of units public.
 Neighbours = Literal["add_remove", "replace"]
 #: The unit where no column names one: each record by itself.
 RECORD = "record"
 
-_NEIGHBOURS = {"add_remove": "one {unit} more or less", "replace": "one {unit} replaced by another, their number public"}
+#: What happens to one unit between two neighbours.
+_CHANGES = {"add_remove": "added or removed", "replace": "replaced by another, their number public"}
+#: The same in the words of earlier versions, which their certificates state.
+_FORMER_CHANGES = {**_CHANGES, "add_remove": "more or less"}
 _Loss = Annotated[Number, ranges.Number(at_least=0, exact=True)]
 
 
@@ -51,7 +55,24 @@ class LossGuarantee(Guarantee):
     @property
     def compared(self) -> str:
         """The neighbour relation in words."""
-        return _NEIGHBOURS[self.neighbours].format(unit=self.unit)
+        return f"one {self.unit} {_CHANGES[self.neighbours]}"
+
+    @property
+    def formerly_compared(self) -> str:
+        """The neighbour relation in the words of earlier versions."""
+        return f"one {self.unit} {_FORMER_CHANGES[self.neighbours]}"
+
+    @property
+    @abstractmethod
+    def _bound(self) -> str:
+        """What is bounded, and by how much."""
+
+    def claim(self) -> str:
+        return f"{self._bound} if one {self.unit} is {_CHANGES[self.neighbours]}"
+
+    def wordings(self) -> tuple[tuple[str, str], ...]:
+        """Promise and neighbour relation in words, as claims state them now and as earlier versions stated them."""
+        return (self.claim(), self.compared), (f"{self._bound} with {self.formerly_compared}", self.formerly_compared)
 
     def about(self, *, neighbours: Neighbours | None = None, unit: str | None = None) -> LossGuarantee:
         """The same numbers stated for another relation or unit; whoever calls this has a reason to.
@@ -77,8 +98,9 @@ class PureDP(LossGuarantee):
 
     epsilon: Annotated[_Loss, "ε: the loss, at the most"]
 
-    def claim(self) -> str:
-        return f"no event is more than e^{_exponent(self.epsilon)} times as likely with {self.compared}"
+    @property
+    def _bound(self) -> str:
+        return f"no event is more than e^{_exponent(self.epsilon)} times as likely"
 
 
 @dataclass(frozen=True)
@@ -91,9 +113,9 @@ class ApproxDP(LossGuarantee):
     epsilon: Annotated[_Loss, "ε: the loss, at the most, except with probability δ"]
     delta: Annotated[Number, ranges.Number(at_least=0, at_most=1, exact=True), "δ: the probability that is excepted"]
 
-    def claim(self) -> str:
-        factor = f"e^{_exponent(self.epsilon)}"
-        return f"no event is more than {factor} times as likely, plus {float(self.delta):.3g}, with {self.compared}"
+    @property
+    def _bound(self) -> str:
+        return f"no event is more than e^{_exponent(self.epsilon)} times as likely, plus {float(self.delta):.3g},"
 
 
 @dataclass(frozen=True)
@@ -105,8 +127,9 @@ class ConcentratedDP(LossGuarantee):
 
     rho: Annotated[_Loss, "ρ: the Rényi divergence of order α, divided by α, at the most"]
 
-    def claim(self) -> str:
-        return f"the Rényi divergence of every order α is at most {_exponent(self.rho)}·α with {self.compared}"
+    @property
+    def _bound(self) -> str:
+        return f"the Rényi divergence of every order α is at most {_exponent(self.rho)}·α"
 
 
 @dataclass(frozen=True)
@@ -119,8 +142,9 @@ class RenyiDP(LossGuarantee):
     order: Annotated[Number, ranges.Number(above=1, exact=True), "α: the order of the divergence"]
     epsilon: Annotated[_Loss, "ε: the Rényi divergence, at the most"]
 
-    def claim(self) -> str:
-        return f"the Rényi divergence of order {_exponent(self.order)} is at most {_exponent(self.epsilon)} with {self.compared}"
+    @property
+    def _bound(self) -> str:
+        return f"the Rényi divergence of order {_exponent(self.order)} is at most {_exponent(self.epsilon)}"
 
 
 def _exponent(value: Number) -> str:

@@ -87,13 +87,13 @@ def meaning(loss: LossGuarantee) -> Meaning:
     """What a loss allows an adversary who knows everything except the drawn noise.
 
     >>> print(meaning(PureDP(1)).sentences[0])
-    Whoever must guess from the answer which of two databases it is about (one record more or less), and held both for \
-equally likely, is right at most 73.2 % of the time.
+    An adversary who guesses from the answer which of two databases it is about (one record added or removed), and who \
+thought both equally likely before, is right at most 73.2 % of the time.
     """
     guess, power = best_guess(loss), largest_power(loss)
     sentences = [
-        f"Whoever must guess from the answer which of two databases it is about ({loss.compared}), and held both for equally "
-        f"likely, is right at most {_percent(guess)} of the time.",
+        f"An adversary who guesses from the answer which of two databases it is about ({loss.compared}), and who thought both "
+        f"equally likely before, is right at most {_percent(guess)} of the time.",
         f"A test that raises a false alarm in 5 % of cases detects the difference in at most {_percent(power)}.",
     ]
     if isinstance(loss, PureDP):

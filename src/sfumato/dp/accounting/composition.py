@@ -48,8 +48,8 @@ def parallel(*losses: LossGuarantee, parts: int = 1) -> LossGuarantee:
     """The loss of several answers of which each reads another part of the data: the largest, not the sum.
 
     Each loss is that of its answer as a function of the whole data, and one unit's data lies in at most `parts` of the
-    parts (one, where the parts are disjoint in units). With one unit more or less only those parts change. With one unit
-    replaced by another, the old unit's parts and the new unit's parts change, so twice as many losses are added.
+    parts (one, where the parts are disjoint in units). If one unit is added or removed, only those parts change. If one
+    unit is replaced by another, the old unit's parts and the new unit's parts change, so twice as many losses are added.
 
     >>> parallel(PureDP("0.1"), PureDP("0.2")).epsilon
     Fraction(1, 5)
@@ -109,7 +109,7 @@ def between(loss: LossGuarantee, neighbours: Neighbours) -> LossGuarantee:
         return group(loss, 2).about(neighbours="replace")
     require(neighbours == "add_remove", "neighbours is one of add_remove, replace")
     raise Unsupported(
-        "a loss stated for replaced units says nothing about one unit more or less: the number of units counts as public there. "
+        "a loss stated for replaced units says nothing about one unit added or removed: there the number of units is public. "
         "Compute the mechanism's sensitivity for add_remove instead"
     )
 

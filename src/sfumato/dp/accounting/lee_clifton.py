@@ -24,7 +24,7 @@ from sfumato.dp.accounting.enclosure import DIGITS, Enclosure, shortened
 
 @dataclass(frozen=True)
 class Worlds(Declared):
-    """The query's `values` in the possible worlds, and its `sensitivity` for one person more or less around those worlds."""
+    """The query's `values` in the possible worlds, and its `sensitivity` if one person is added to or removed from one."""
 
     values: Annotated[
         tuple[Fraction, ...],

@@ -47,7 +47,7 @@ _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "<>": "<>", "
 
 @dataclass(frozen=True)
 class _Region:
-    """Values of a term that all comparisons at hand treat alike. A gap lies strictly between two constants."""
+    """Values of a term that all comparisons treat alike. A gap lies strictly between two constants."""
 
     kind: Literal["missing", "nan", "point", "gap"]
     at: Any = None

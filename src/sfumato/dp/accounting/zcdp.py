@@ -86,7 +86,7 @@ def delta_of_order(order: Fraction, divergence: Fraction, epsilon: Fraction) -> 
 def best_order(cost: Callable[[float], float]) -> Fraction:
     """The order α whose cost, a function of α − 1 in floating point, is about the smallest.
 
-    A golden-section search on the logarithm of α − 1; the costs at hand fall and then rise.
+    A golden-section search on the logarithm of α − 1; the costs fall and then rise.
     """
     low, high, ratio = -30.0, 40.0, (math.sqrt(5) - 1) / 2
     left, right = high - ratio * (high - low), low + ratio * (high - low)

@@ -60,10 +60,10 @@ def bound_contributions(
     ]
     all_at_once(MissingColumn, f"bounding the contributions to '{data.schema.dataset}'", missing)
     check_order(data, method, order)
+    from sfumato.engines.distinct_units import distinct_units
     from sfumato.engines.memory import MemoryRelation
-    from sfumato.engines.told_apart import told_apart
 
-    data = replace(data, relation=told_apart(data.relation, column))
+    data = replace(data, relation=distinct_units(data.relation, column))
     kept = bounded_rows(data.table(), column, rows, method=method, order=order, randomness=randomness)
     return replace(data, relation=MemoryRelation(kept))
 

@@ -19,8 +19,8 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column
 from sfumato.data.values import texts, valid_texts
 from sfumato.dp.protected_unit import refuse_undecided
+from sfumato.engines.distinct_units import distinct_units
 from sfumato.engines.sql_relation import lenient
-from sfumato.engines.told_apart import told_apart
 
 Codes = NDArray[np.int64]
 
@@ -65,7 +65,7 @@ def declared_axis(data: Microdata, name: str, faults: list[str]) -> Axis | None:
         faults.append(f"column '{name}' does not hold numbers")
         return None
     if column.bounds is None or column.source != "declared":
-        state = "learnt from the data, which would tell about it" if column.bounds is not None else "missing"
+        state = "learnt from the data, which would reveal something about it" if column.bounds is not None else "missing"
         faults.append(f"the bounds of column '{name}' are {state}. Declare them: bounds = [low, high], source = \"declared\"")
         return None
     low, high = column.bounds
@@ -84,7 +84,7 @@ def declared_categories(data: Microdata, name: str, faults: list[str]) -> Catego
         return Categories(name, ("false", "true"))
     values = column.domain or column.order
     if not values or column.source != "declared":
-        state = "learnt from the data, which would tell about it" if values else "missing"
+        state = "learnt from the data, which would reveal something about it" if values else "missing"
         faults.append(f"the domain of column '{name}' is {state}. Declare it: domain = [values], source = \"declared\"")
         return None
     if len(set(values)) < len(values):
@@ -119,14 +119,14 @@ def check_unit(data: Microdata, rows: int | None, faults: list[str]) -> str | No
 def read(data: Microdata, names: Sequence[str | None], *, for_owner: bool = False) -> pa.Table:
     """Those columns of all rows, in one scan: an engine may give the rows in another order next time.
 
-    A cell that cannot be read as its declared type is missing, because an error would tell that somebody has one. Whom the
+    A cell that cannot be read as its declared type is missing, because an error would reveal that somebody has one. Whom the
     result protects must be decided (see `protected_unit`), unless it is its owner's alone.
     """
     if not for_owner:
         refuse_undecided(data.schema)
     columns = list(dict.fromkeys(name for name in names if name is not None))
     refuse_untyped(data, columns)
-    relation = lenient(told_apart(data.relation, data.schema.unit if data.schema.unit in columns else None))
+    relation = lenient(distinct_units(data.relation, data.schema.unit if data.schema.unit in columns else None))
     schema = pa.schema([relation.schema().field(name) for name in columns])
     return pa.Table.from_batches(list(relation.batches(columns)), schema=schema)
 

@@ -45,7 +45,7 @@ class PrivateQuantiles(RowBounded):
     data. A unit (a value of the schema's unit column, else a record) keeps at most `rows` rows, by `bounding` and `order`.
     `epsilon` or `rho` is the loss of them all.
 
-    `leaves` is the resolution: values are told apart down to the declared width divided by it; a column of whole
+    `leaves` is the resolution: values are distinguished down to the declared width divided by it; a column of whole
     numbers with no more values than that gets one leaf per value. The cost of a finer resolution is one more level of
     noise for each factor of `branching`.
 
@@ -61,7 +61,7 @@ class PrivateQuantiles(RowBounded):
     ] = (0.5,)
     epsilon: Epsilon = None
     rho: Rho = None
-    leaves: Annotated[int, Whole(at_least=2, at_most=1 << 22), "how many values are told apart"] = BRANCHING**3
+    leaves: Annotated[int, Whole(at_least=2, at_most=1 << 22), "how many values are distinguished"] = BRANCHING**3
     branching: Annotated[int, Whole(at_least=2, at_most=1024), "the children of a node of the tree of counts"] = BRANCHING
     rows: KeptRows = None
     bounding: BoundedBy = "sample"

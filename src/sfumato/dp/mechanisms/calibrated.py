@@ -29,7 +29,7 @@ Change = Annotated[
 class Stated(Mechanism[V, A]):
     """The neighbour relation and the unit that the loss is about.
 
-    `neighbours` says which databases the loss compares: one unit more or less, or one replaced; `unit` is whose data makes
+    `neighbours` says which databases the loss compares: one unit added or removed, or one replaced; `unit` is whose data makes
     the difference.
     """
 
@@ -44,8 +44,8 @@ class Stated(Mechanism[V, A]):
 class Calibrated(Mechanism[V, A]):
     """Noise for a `sensitivity`: a `Sensitivity`, which names its relation and unit, or a number stated for both.
 
-    `neighbours` and `unit` are those of the loss; they follow from a `Sensitivity`, and a number is about one record more or
-    less unless they say otherwise.
+    `neighbours` and `unit` are those of the loss; they follow from a `Sensitivity`, and a number is about one record added
+    or removed unless they say otherwise.
     """
 
     neighbours: Annotated[Neighbours | None, "which databases are neighbours; the sensitivity says it too"] = None

@@ -21,7 +21,7 @@ class Exponential(Selection):
     """The best of the declared `candidates`, or one nearly as good: each with probability proportional to exp(ε·score/(2S)).
 
     ε-private for scores that each change by at most S. With `monotone=True` all scores change in the same direction (a
-    count of supporters, one unit more or less), and the exponent is ε·score/S. The ε is that of the whole choice: there
+    count of supporters, one unit added or removed), and the exponent is ε·score/S. The ε is that of the whole choice: there
     is no further price for the number of candidates, and nothing but the winner may be shown.
 
     >>> restaurants = Exponential(("Russian", "American", "Japanese", "Indian"), sensitivity=1, epsilon=0.5)

@@ -1,7 +1,7 @@
 """Gaussian mechanism: integer (discrete) Gaussian noise on a fixed-point grid, calibrated to the L2 sensitivity.
 
 For (ε, δ) and one number the deviation is the smallest whose exact δ suffices, checked on the discrete law that is drawn;
-the textbook formula is at hand for ε up to 1. For ρ, and for vectors, zero-concentrated privacy gives the variance
+the textbook formula is available for ε up to 1. For ρ, and for vectors, zero-concentrated privacy gives the variance
 S²/(2ρ). Never ε-private without δ. Balle, Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018;
 Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy", NeurIPS 2020; Dwork, Roth, "The algorithmic
 foundations of differential privacy", Foundations and Trends 9, 2014 (classic form).

@@ -50,8 +50,8 @@ class Grid:
         return cls(power_of_two_below(change / (coordinates * 2**FINENESS)))
 
     def units(self, value: Real) -> int:
-        """The nearest multiple, halves upwards. What is missing or not finite counts as 0: an error would tell about the
-        data."""
+        """The nearest multiple, halves upwards. What is missing or not finite counts as 0: an error would reveal something about
+        the data."""
         number = real_of(value)
         if isinstance(number, float):
             return 0

@@ -31,8 +31,8 @@ EDGES = Rising(EXACT, at_least=2, what="numbers that rise, at least two")
 class Histogram(NoisyCounts[Records]):
     """Noisy counts of records in half-open buckets [edge, next edge) between the `edges`, or of declared `categories`.
 
-    Laplace noise of scale S/ε on each count is ε-private (`epsilon`); the L1 sensitivity S is `contributions` for one unit
-    more or less and twice that for one replaced, where `contributions` is how many records one unit may own (the caller
+    Laplace noise of scale S/ε on each count is ε-private (`epsilon`); the L1 sensitivity S is `contributions` if one unit
+    is added or removed and twice that if one is replaced, where `contributions` is how many records one unit may own (the caller
     bounds them). What lies in no bucket is not counted. Counts may become negative: clipping them is post-processing and
     biases totals.
 

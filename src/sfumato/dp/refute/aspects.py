@@ -1,8 +1,8 @@
 """What is looked at in the outputs: the columns themselves, and what can be computed from them.
 
-The lowest bit of a float betrays the number it was added to (Mironov, "On significance of the least significant bits
-for differential privacy", CCS 2012); the fraction betrays noise that is too coarse; sums and differences of
-coordinates betray noise that was used twice.
+The lowest bit of a float reveals the number it was added to (Mironov, "On significance of the least significant bits
+for differential privacy", CCS 2012); the fraction reveals noise that is too coarse; sums and differences of
+coordinates reveal noise that was used twice.
 """
 
 from __future__ import annotations

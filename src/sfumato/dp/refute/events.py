@@ -53,7 +53,7 @@ class Cut:
     def words(self, chosen: Sequence[int]) -> str:
         """A set of bins as a sentence."""
         if self.edges is None:
-            shown = [_told(self.aspect, self.keys[i]) for i in chosen[:_SHOWN]]
+            shown = [_described(self.aspect, self.keys[i]) for i in chosen[:_SHOWN]]
             more = f" or {len(chosen) - _SHOWN} others" if len(chosen) > _SHOWN else ""
             return f"{self.aspect.words} is {' or '.join(shown)}{more}"
         runs = list(_runs(sorted(chosen)))
@@ -298,7 +298,7 @@ def _digits(number: float) -> str:
     return repr(float(number)).removesuffix(".0")
 
 
-def _told(aspect: Aspect, key: object) -> str:
+def _described(aspect: Aspect, key: object) -> str:
     if aspect.kind == "bits" and isinstance(key, float):
         exponent = round(key / 8192)
         return f"({exponent}, {key - exponent * 8192:g})"

@@ -25,7 +25,7 @@ _MOST_VERTICES = 6
 def edge_count(differing: Differing, *, vertices: int | None = None) -> Sensitivity:
     """How many edges there are: 1 for an edge; for a node the number of `vertices` it can be joined to."""
     if _checked(differing, vertices) == "edge":
-        return Sensitivity.of(1, "add_remove", unit="edge", why="one edge more or less")
+        return Sensitivity.of(1, "add_remove", unit="edge", why="one edge added or removed")
     return Sensitivity.of(vertices or 0, "add_remove", unit="node", why="a new vertex is joined to at most all present ones")
 
 

@@ -11,7 +11,7 @@ from sfumato.dp.sensitivity.base import Sensitivity
 
 
 def total(lower: Number, upper: Number, neighbours: Neighbours = "add_remove", *, unit: str = "record") -> Sensitivity:
-    """The sum of values clamped to [lower, upper]: max(|lower|, |upper|) for one more or less, the width for one replaced."""
+    """The sum of values clamped to [lower, upper]: max(|lower|, |upper|) for one added or removed, the width for one replaced."""
     low, high = _bounds(lower, upper)
     if neighbours == "replace":
         return Sensitivity.of(high - low, neighbours, unit=unit, why="one value may move from one bound to the other")

@@ -15,7 +15,7 @@ def matching_vertices(
     """How many vertices have a property, when one tree (one person's records) holds at most `most` of them.
 
     Births in a year: most is 1. Enrolments in one course: how often it may be repeated. Enrolments in a family of courses:
-    how many of them one person may take. One vertex more or less changes it by 1.
+    how many of them one person may take. Adding or removing one vertex changes it by 1.
     """
     require(isinstance(most, int) and most >= 1, "the most such vertices in one tree is a whole number of at least 1")
     require(differing in {"tree", "vertex"}, "differing is 'tree' or 'vertex'")

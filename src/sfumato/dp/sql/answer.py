@@ -51,7 +51,7 @@ ARGUMENT = (
 
 @dataclass(frozen=True)
 class CellErrors:
-    """The law of each column's noise, and the standard error of each cell (None where a cell has no noise, or none can be told).
+    """The law of each column's noise, and the standard error of each cell (None where a cell has no noise, or no known one).
 
     `reaches` say how far off a cell may be at several confidences, where that does not follow from the error and the law of a
     noise.

@@ -24,10 +24,10 @@ from sfumato.dp.protected_unit import unit_column
 from sfumato.dp.sql.term import MOST_GROUPS, Term
 from sfumato.engines import plan as p
 from sfumato.engines.canonical import canonical_columns, kind_of_type
+from sfumato.engines.distinct_units import distinct_units
 from sfumato.engines.expressions import Kind, Value
 from sfumato.engines.plan import Field
 from sfumato.engines.sql_relation import types_are_stored
-from sfumato.engines.told_apart import told_apart
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,7 +100,7 @@ def private_table(name: str, data: Microdata, unit: str | None) -> KnownTable:
     """A private table as its schema describes it."""
     unit = unit_column(data, unit)
     if unit is not None and not _untyped(data, unit):
-        data = replace(data, relation=told_apart(data.relation, unit))
+        data = replace(data, relation=distinct_units(data.relation, unit))
     fields = relation_fields(data)
     if unit is not None and unit not in fields:
         raise SchemaError(f"table '{name}' has no column '{unit}', which was named as the unit")

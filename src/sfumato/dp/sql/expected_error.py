@@ -1,4 +1,4 @@
-"""How far each column of an answer may be off, told before anything is measured, from query, schema and loss alone.
+"""How far each column of an answer may be off, stated before anything is measured, from query, schema and loss alone.
 
 Counts, sums and their linear combinations have the same margin whatever the data. Means, ratios and other expressions have
 one for groups of so many rows whose values lie in the middle of their bounds, to first order. A quantile has one in rows:
@@ -30,10 +30,10 @@ from sfumato.dp.sql.quantile_margins import clear_of_ends
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import on_grid
 
-#: Group sizes for which the error of means, spreads and ratios is told.
+#: Group sizes for which the error of means, spreads and ratios is stated.
 SIZES = (100, 1_000, 10_000)
 
-#: Why the margin of a column cannot be told.
+#: Why a column has no margin.
 _TEXT = "it is computed from noisy numbers and may differ from what the data says"
 _JUMPS = "its error depends on the answer: CASE, MOD and the like jump where noise changes what they look at"
 _QUANTILES = "its error depends on the answer: how far apart the values around a quantile lie"
@@ -61,7 +61,7 @@ class ColumnNote:
     resolution: float | None = None
     note: str = ""
 
-    def told(self, confidence: float) -> str:
+    def sentence(self, confidence: float) -> str:
         """The note in words."""
         sure = f"at {confidence * 100:.10g}%"
         if self.margin is not None:

@@ -1,4 +1,4 @@
-"""What a question costs and how far its answer may be off, told before anything is spent."""
+"""What a question costs and how far its answer may be off, before anything is spent."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Explanation:
                 f"{note.law} noise, standard deviation {note.deviation:,.4g}"
             )
         for column in self.columns:
-            lines.append(f"  {column.told(self.confidence)}")
+            lines.append(f"  {column.sentence(self.confidence)}")
         return "\n".join([*lines, *self.notes])
 
 
@@ -111,7 +111,7 @@ def cost_text(loss: LossGuarantee) -> str:
 
 
 def explain(question: Question, price: Price, confidence: float, sizes: Sequence[int] = SIZES) -> Explanation:
-    """The explanation of a priced question; what depends on how many rows a group has is told for these sizes."""
+    """The explanation of a priced question; what depends on how many rows a group has is stated for these sizes."""
     require_confidence(confidence)
     named = {m.name: m for m in question.measurements} | {UNITS: QueryMeasurement(UNITS, "units")}
     notes = tuple(_measurement(named[name], price, question, confidence) for name in price.noises)

@@ -22,7 +22,7 @@ from sfumato.dp.sql.term import EXACT, Term, arithmetic, as_number, bounded, con
 from sfumato.engines import expressions as e
 from sfumato.engines import functions as f
 
-#: A real value within its bounds is told apart from 2^20 to 2^21 others on either side: far finer than the noise.
+#: A real value within its bounds is distinguished from 2^20 to 2^21 others on either side: far finer than the noise.
 GRID_BITS = 20
 #: Leaves and branching of the tree of counts behind quantiles: 16³ leaves in three levels.
 LEAVES, BRANCHING = 4096, 16
@@ -36,7 +36,7 @@ class QueryMeasurement:
 
     `expression` is the integer that each row adds (for `rows`: counted where it has a value; for `tree`: its leaf).
     `change` bounds it; `step` is the real worth of 1, and the value measured is `step` times the sum. A row in the
-    middle of its bounds adds `middle`, by which errors are told beforehand.
+    middle of its bounds adds `middle`, from which errors are computed beforehand.
     """
 
     name: str

@@ -8,16 +8,19 @@ the L2 norm.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Literal
+from typing import Annotated, Literal
 
+from sfumato.core.declared import Declared
 from sfumato.core.errors import ParameterError, Unsupported
-from sfumato.core.exact import Number, exact
+from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, LossGuarantee, PureDP
+from sfumato.core.ranges import Because, Each, Text, Whole
+from sfumato.core.ranges import Number as Amount
 from sfumato.dp.algorithms.stability import threshold as least_shown
 from sfumato.dp.sql.measurement import QueryMeasurement
 from sfumato.dp.sql.question import Question
@@ -28,41 +31,42 @@ Law = Literal["laplace", "gaussian"]
 UNITS = "units shown"
 
 
+#: How many rows or groups of one unit may count.
+_Most = Annotated[int, Whole(at_least=1, at_most=1_000_000)]
+_Method = Annotated[Literal["sample", "truncate"], "how rows are chosen where a unit has more"]
+_Order = Annotated[tuple[str, ...], Each(Text("an expression", longest=10_000)), "the order in which the first rows are kept"]
+
+_ORDER_ALONE = 'order is for bounding="truncate": the first rows in that order are kept'
+
+
 @dataclass(frozen=True)
-class Bounds:
+class Bounds(Declared):
     """What one unit may contribute: `rows` rows to each of `groups` groups, chosen by sampling or as the first ones."""
 
-    rows: int = 1
-    groups: int = 1
-    method: Literal["sample", "truncate"] = "sample"
-    order: tuple[str, ...] = ()
+    rows: Annotated[_Most, "rows of one unit in each group, at the most"] = 1
+    groups: Annotated[_Most, "groups of one unit, at the most"] = 1
+    method: _Method = "sample"
+    order: _Order = ()
 
-    def __post_init__(self) -> None:
-        for name in ("rows", "groups"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1_000_000:
-                raise ParameterError(f"max_{name} is a whole number from 1 to 1,000,000")
-        if self.method not in ("sample", "truncate"):
-            raise ParameterError('bounding is "sample" or "truncate"')
+    def coherent(self) -> Iterator[str]:
+        """An order says which rows are the first."""
         if self.order and self.method != "truncate":
-            raise ParameterError('order is for bounding="truncate": the first rows in that order are kept')
+            yield _ORDER_ALONE
 
 
 @dataclass(frozen=True)
-class DeclaredBounds:
+class DeclaredBounds(Declared):
     """What somebody said one unit may contribute; None where nobody did. A question asks for what it needs and no more."""
 
-    rows: int | None = None
-    groups: int | None = None
-    method: Literal["sample", "truncate"] = "sample"
-    order: tuple[str, ...] = ()
+    max_rows: Annotated[_Most | None, "rows of one unit in each group, at the most"] = None
+    max_groups: Annotated[_Most | None, "groups of one unit, at the most"] = None
+    bounding: _Method = "sample"
+    order: _Order = ()
 
-    def __post_init__(self) -> None:
-        self._settled()
-
-    def _settled(self) -> Bounds:
-        rows, groups = (1 if bound is None else bound for bound in (self.rows, self.groups))
-        return Bounds(rows, groups, self.method, self.order)
+    def coherent(self) -> Iterator[str]:
+        """An order says which rows are the first."""
+        if self.order and self.bounding != "truncate":
+            yield _ORDER_ALONE
 
     def settled(self, question: Question) -> Bounds:
         """The bounds of a question, or a refusal where a bound that it needs was not declared."""
@@ -70,43 +74,40 @@ class DeclaredBounds:
             # Each unit has one row by itself: nothing is left to bound.
             return Bounds()
         missing = []
-        if self.rows is None and question.counts_rows:
+        if self.max_rows is None and question.counts_rows:
             missing.append(f"how many rows of one {question.unit} count is not declared: say max_rows=… (--max-rows)")
-        if self.groups is None and question.keys:
+        if self.max_groups is None and question.keys:
             missing.append(f"in how many groups one {question.unit} counts is not declared: say max_groups=… (--max-groups)")
         if missing:
             raise Unsupported(
                 f"{'; '.join(missing)}. What is beyond a bound is left out and more noise is added for a larger one, so that "
                 "none is assumed; session.contributions(epsilon=…) finds bounds privately"
             )
-        return self._settled()
+        return Bounds(self.max_rows or 1, self.max_groups or 1, self.bounding, self.order)
+
+
+_Loss = Annotated[Number | None, Amount(at_least=Fraction(1, 10**9), at_most=10**15, exact=True)]
 
 
 @dataclass(frozen=True)
-class Request:
+class Request(Declared):
     """The loss that a question may cost, exactly one of: ε; ε and δ; ρ."""
 
-    epsilon: Fraction | None = None
-    delta: Fraction | None = None
-    rho: Fraction | None = None
+    epsilon: Annotated[_Loss, "ε: the loss, at the most"] = None
+    delta: Annotated[
+        Number | None,
+        Because(
+            Amount(at_least=Fraction(1, 10**100), below=1, exact=True),
+            "it should be far below 1 over the number of people; leave it out for pure ε",
+        ),
+        "δ: the probability that is excepted",
+    ] = None
+    rho: Annotated[_Loss, "ρ: the concentrated loss, at the most"] = None
 
-    @classmethod
-    def of(cls, epsilon: Number | None = None, delta: Number | None = None, rho: Number | None = None) -> Request:
-        """From what people write."""
-        if (epsilon is None) == (rho is None) or (delta is not None and epsilon is None):
-            raise ParameterError("say what the question may cost: epsilon=0.1, epsilon=0.1 with delta=1e-6, or rho=0.01")
-        written = {"epsilon": epsilon, "delta": delta, "rho": rho}
-        amounts = {name: exact(value, name) for name, value in written.items() if value is not None}
-        for name, value in amounts.items():
-            if value <= 0:
-                raise ParameterError(f"{name} must be above 0")
-            if name != "delta" and not Fraction(1, 10**9) <= value <= 10**15:
-                raise ParameterError(f"{name} must lie between 1e-9 and 1e15")
-            if name == "delta" and value < Fraction(1, 10**100):
-                raise ParameterError("delta must be at least 1e-100; leave it out for pure ε")
-        if amounts.get("delta", 0) >= 1:
-            raise ParameterError("delta must be below 1; it should be far below 1 over the number of people")
-        return cls(**amounts)
+    def coherent(self) -> Iterator[str]:
+        """One kind of loss."""
+        if (self.epsilon is None) == (self.rho is None) or (self.delta is not None and self.epsilon is None):
+            yield "say what the question may cost: epsilon=0.1, epsilon=0.1 with delta=1e-6, or rho=0.01"
 
 
 def errors_in_margin(law: str, confidence: float) -> float:
@@ -193,7 +194,7 @@ def price(question: Question, request: Request, declared: DeclaredBounds) -> Pri
     if units is not None and request.delta is not None:
         if noises[units].amount > 10**12:
             raise Unsupported("the loss is too small to discover keys; ask with a larger ε or declare the keys")
-        threshold = least_shown(noises[units].amount, request.delta, keys=groups)
+        threshold = least_shown(noises[units].amount, Fraction(request.delta), keys=groups)
     return Price(loss, noises, bounds, groups, threshold, units)
 
 
@@ -201,14 +202,16 @@ def _law(question: Question, request: Request, count: int, groups: int) -> tuple
     """Which noise, the guarantee it gives, and each measurement's share."""
     unit = question.unit
     if request.rho is not None:
-        return "gaussian", ConcentratedDP(request.rho, unit=unit), request.rho / count
+        return "gaussian", ConcentratedDP(request.rho, unit=unit), Fraction(request.rho) / count
     if request.epsilon is None:
         raise ParameterError("epsilon or rho is needed")
+    pure = PureDP(request.epsilon, unit=unit)
+    share = Fraction(request.epsilon) / count
     if request.delta is None:
-        return "laplace", PureDP(request.epsilon, unit=unit), request.epsilon / count
+        return "laplace", pure, share
     approximate = ApproxDP(request.epsilon, request.delta, unit=unit)
     if question.discovers:
-        return "laplace", approximate, request.epsilon / count
+        return "laplace", approximate, share
     from sfumato.dp.accounting.zcdp import rho_for
 
     rho = rho_for(request.epsilon, request.delta)
@@ -216,7 +219,7 @@ def _law(question: Question, request: Request, count: int, groups: int) -> tuple
     laplace = math.sqrt(2) * groups * count / float(request.epsilon)
     if rho > 0 and math.sqrt(groups * count / (2 * float(rho))) < laplace:
         return "gaussian", approximate, rho / count
-    return "laplace", PureDP(request.epsilon, unit=unit), request.epsilon / count
+    return "laplace", pure, share
 
 
 def _noise(measurement: QueryMeasurement, law: Law, share: Fraction, groups: int, rows: int) -> Noise:

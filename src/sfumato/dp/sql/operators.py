@@ -42,7 +42,7 @@ class OverAnswers:
 
     `kind` refuses kinds that it does not take. `cell` is its value for one group; what fails has none, because the answer is paid
     for by then. `array` is the same for many groups and possible noises at once: what has no value is not a number, and the first
-    column is what is shown. It is None where the operator jumps, so that no error can be told. `image` is where the value lies
+    column is what is shown. It is None where the operator jumps, so that its error is unknown. `image` is where the value lies
     when its arguments lie in boxes; without one it is known for a sum of one argument only.
 
     `linear` says how noise passes through: as in a sum (of any of its arguments), a product with a constant, a quotient by one.

@@ -32,7 +32,7 @@ def clear_of_ends(deviation: float) -> float:
 def quantile_of(statistic: Statistic, tree: CountTree, noise: Noise) -> tuple[Cell, Reach]:
     """The value at a rank, and how far below and above it the true one may lie.
 
-    The smallest and largest value cannot be told from noise; what is reported is where about so many rows lie beyond
+    The smallest and largest value cannot be distinguished from noise; what is reported is where about so many rows lie beyond
     as the noise of a rank amounts to, and half a row where that is nothing.
     """
     if statistic.low is None or statistic.high is None or statistic.rank is None:

@@ -158,9 +158,9 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> QueryRows:
     if untyped:
         whose = "any column, and rows are read by one," if unnamed else f"'{untyped[0][:60]}'"
         raise Unsupported(
-            f"the type of {whose} is not declared, and was found by looking at the values, which would tell about them. "
-            'Declare it in the schema: type = "string", "integer", "number" or another, with source = "declared" '
-            '(source = "data" says that it was learnt)'
+            f"the type of {whose} is not declared, and was found by looking at the values, which would reveal "
+            'something about them. Declare it in the schema: type = "string", "integer", "number" or another, with '
+            'source = "declared" (source = "data" says that it was learnt)'
         )
     scanned = ROWS if table.name == lowering.primary else scanned_as(table.name)
     names = {c.name: lowering.fresh("v") for c in columns_read}

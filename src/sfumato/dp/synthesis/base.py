@@ -74,7 +74,7 @@ class Synthesis(Algorithm):
     so that neither noise nor a large table fills the memory. `bins` is the number of ranges a column with declared bounds
     is cut into. `missing` names columns that may be missing beside those for which the schema lists missing codes. With a
     unit column in the schema at most `max_rows` records of each unit count, by `bounding` (a random sample, or the first
-    ones). `neighbours` is the relation: one record (or unit) more or less, or one replaced. `report` computes the owner's
+    ones). `neighbours` is the relation: one record (or unit) added or removed, or one replaced. `report` computes the owner's
     quality report, which is not private and never leaves with the table.
     """
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from sfumato.core.errors import SchemaError, all_at_once
 from sfumato.core.randomness import Randomness
-from sfumato.data.column_types import canonical_type, convert
+from sfumato.data.column_types import as_typed, convert
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.data.values import CodedText, texts
 from sfumato.dp.synthesis.coded_columns import Codes, DomainColumn, ListedValues, Ranges, compared
@@ -87,7 +87,7 @@ def _coded(name: str, column: Column, bins: int, missing: bool) -> DomainColumn 
     values = column.domain or column.order
     if column.source != "declared" and (values or column.bounds is not None):
         return (
-            f"what column '{name}' may contain was learnt from the data, which would tell about them. "
+            f"what column '{name}' may contain was learnt from the data, which would reveal something about them. "
             'Check it and set source = "declared"'
         )
     if values:
@@ -104,7 +104,7 @@ def _listed(name: str, kind: Type | None, values: Sequence[str], missing: bool) 
         return f"the domain of column '{name}' names a value twice"
     plain = pa.array(list(values), pa.string())
     if kind is None:
-        canonical = canonical_type(plain)
+        canonical = as_typed(plain)
         kind = canonical[1] if canonical is not None else "string"
         if kind == "datetime":  # written in several ways, so that reading them needs the declaration
             return f"column '{name}' lists moments but no type. Add type = \"datetime\""

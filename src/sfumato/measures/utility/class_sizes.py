@@ -19,7 +19,7 @@ from sfumato.measures.utility.shown import quasi_of, records_of
 
 @dataclass(frozen=True)
 class Discernibility(Measure[object, ReleasedTable]):
-    """Every record is charged the number of records it cannot be told from: its class, or all of them
+    """Every record is charged the number of records it cannot be distinguished from: its class, or all of them
     when suppressed. In all Σ (class size)² + suppressed · records.
     """
 

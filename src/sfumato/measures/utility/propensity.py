@@ -1,7 +1,7 @@
 """Propensity score: how well can a model tell masked records from original ones?
 
 Both tables are stacked, a model predicts which row is masked, and pMSE is the mean squared distance of its predictions from
-the share of masked rows: 0 where they cannot be told apart. Woo, Reiter, Oganian, Karr, "Global measures of data utility for
+the share of masked rows: 0 where they cannot be distinguished. Woo, Reiter, Oganian, Karr, "Global measures of data utility for
 microdata masked for disclosure limitation", Journal of Privacy and Confidentiality 1(1), 2009; expectation under a correct
 synthesis: Snoke, Raab, Nowok, Dibben, Slavkovic, "General and specific utility measures for synthetic data", Journal of the
 Royal Statistical Society A 181(3), 2018.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Colours by role: what matplotlib is told (a code no chart would use) and the CSS that replaces it.
+#: Colours by role: what matplotlib gets (a code no chart would use) and the CSS that replaces it.
 INK, MUTED, GRID, ACCENT = "#010203", "#040506", "#070809", "#0a0b0c"
 PALE, SECOND, PAPER = "#0d0e0f", "#101112", "#131415"
 _COLOURS = {

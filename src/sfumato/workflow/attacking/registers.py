@@ -50,7 +50,7 @@ def read_register(register: TableLike, releases: Sequence[Attackable], *, aligne
 
 
 def _owners_columns(release: Any) -> Mapping[str, Column] | None:
-    """The columns as the owner of the release described them; None where that is not at hand."""
+    """The columns as the owner of the release described them; None where that is missing."""
     if isinstance(release, (str, Path)):
         path = Path(release) / "owner" / "schema.toml"
         return Schema.load(path).columns if path.is_file() else None

@@ -49,7 +49,7 @@ LACKING: Mapping[str, str] = {
 
 
 class Viewed(Protocol):
-    """A release that is at hand."""
+    """A release that is available."""
 
     @property
     def content(self) -> Content:

@@ -65,7 +65,7 @@ def expanded(methods: Iterable[MethodLike]) -> list[Method]:
 
 def label_of(method: Method) -> str:
     """A method with the parameters that differ from their defaults, its own before those that all masks have: `Mdav(k=5)`."""
-    if isinstance(method, Combined):  # which mask has which columns is told in its description
+    if isinstance(method, Combined):  # its description says which mask has which columns
         return " + ".join(label_of(dataclasses.replace(part, columns=None)) for part in method.masks)
     if isinstance(method, Recoded):
         return f"{' + '.join(map(_called, method.asked))} by {_called(method.search).removesuffix('()')}"
@@ -188,7 +188,7 @@ def method_of(mapping: Plain) -> Method:
 def _expand(entry: Any) -> list[Method]:
     if isinstance(entry, (Mask, Recoded)):
         return [entry]
-    mapping = _told(entry) if isinstance(entry, str) else entry
+    mapping = _as_mapping(entry) if isinstance(entry, str) else entry
     if not isinstance(mapping, Mapping):
         raise ParameterError(
             f"{type(entry).__name__} is not a method to compare. Pass masks, sf.Recoded(guarantee, search), mappings, "
@@ -204,7 +204,7 @@ def _expand(entry: Any) -> list[Method]:
     return [method_of({**mapping, "guarantees": guarantees, "search": search}) for guarantees, search in choices]
 
 
-def _told(text: str) -> dict[str, Any]:
+def _as_mapping(text: str) -> dict[str, Any]:
     """`Mdav(k=5)` and `KAnonymity(k=5) + DistinctLDiversity(l=2) by Lattice` as mappings."""
     before, *after = _parts(text, " by ")
     if len(after) > 1:

@@ -265,7 +265,7 @@ class Rows(Content):
 
     @classmethod
     def refuse_other_facts(cls, certificate: Certificate, schema: Schema) -> None:
-        """Held against the words that searches and masks have."""
+        """Checked against the words that searches and masks have."""
         from sfumato.workflow.verifying.transparency import refuse_other_facts
 
         refuse_other_facts(certificate, schema)

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sfumato.core import registry
 from sfumato.core.errors import Cancelled, SfumatoError, Unsupported
-from sfumato.core.plain_data import PlainDict
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.view import View
 from sfumato.data.schema import Schema
 from sfumato.data.values import sorted_sets
-from sfumato.workflow import named
 from sfumato.workflow.earlier.readings import ColumnReading, Reading, Today, as_it_reads, as_they_are, keep
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None
 
 
 def not_compared(ledger: Ledger, new: Entry) -> PlainDict:
-    """What is said of content that nobody lays over earlier releases: how many there are, and what to assume."""
+    """What is said of content that nobody combines with earlier releases: how many there are, and what to assume."""
     others = [entry.hash for entry in ledger.releases(new.dataset) if entry.hash != new.hash]
     if not others:
         return {"earlier_releases": 0, "finding": NOTHING_EARLIER}
@@ -151,7 +151,7 @@ def _compared(ledger: Ledger, new: Newest, original: Microdata | None, *, counte
     others = [each for each in tables if not each.same_rows]  # the same rows again tell nothing new
     views = [each for each in others if each.view is not None]
     combined = _intersect(new, views, original, counted) if views else {}
-    if views and "attack" not in combined:  # all or nothing: what could not be laid over each other was not compared
+    if views and "attack" not in combined:  # all or nothing: what could not be combined was not compared
         others = [replace(each, view=None, why_not=str(combined["why"])) if each.view is not None else each for each in others]
         views, combined = [], {}
     uncompared = {each.name: each.why_not for each in others if each.view is None and not each.gone}
@@ -190,7 +190,7 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
         return _Earlier(entry.hash, why_not="how its texts are to be read was not kept")
     if digest == new.digest and reading == new.reading:
         return _Earlier(entry.hash, same_rows=True)
-    if reading.masked or new.reading.masked or named.is_mask(payload.get("method")):
+    if reading.masked or new.reading.masked or _was_mask(payload):
         why = "values that a mask changed need not be those of people, and have no classes to compare with those of others"
         return _Earlier(entry.hash, why_not=why, table=payload.get("fingerprint"), reading=_certain(reading, entry))
     same = new.fingerprint is not None and payload.get("fingerprint") == new.fingerprint
@@ -263,9 +263,14 @@ def _written_otherwise(readings: Sequence[Reading]) -> str | None:
     return None
 
 
+def _was_mask(payload: Plain) -> bool:
+    """Whether an entered release was made by a mask."""
+    return registry.has("mask", (payload.get("method") or {}).get("name"))
+
+
 def _certain(reading: Reading, entry: Entry) -> Reading | None:
     """The reading of a release, unless a mask made it that tells nothing about itself."""
-    return reading if reading.masked or not named.is_mask(entry.payload.get("method")) else None
+    return reading if reading.masked or not _was_mask(entry.payload) else None
 
 
 def _repeated(new: Newest, others: Sequence[_Earlier], noisy: Sequence[Entry]) -> tuple[dict[str, str], str]:
@@ -274,7 +279,7 @@ def _repeated(new: Newest, others: Sequence[_Earlier], noisy: Sequence[Entry]) -
     from sfumato.attacks.several.repeated_masks import (
         AS_IT_IS,
         Repeated,
-        can_be_told,
+        can_be_combined,
         how_shown,
         in_words,
         over_other_tables,
@@ -304,7 +309,7 @@ def _repeated(new: Newest, others: Sequence[_Earlier], noisy: Sequence[Entry]) -
         if plain := showings.count(AS_IT_IS):
             by_column[column] = f"'{column}' is published as it is in {plain} of the releases"
             unchanged.append(by_column[column])
-        elif _outside_accounts(noisy) or not can_be_told([each.kind for each in about], showings):
+        elif _outside_accounts(noisy) or not can_be_combined([each.kind for each in about], showings):
             by_column[column] = f"what the releases tell of '{column}' was not added up: {ADDS_UP}"
             unsummed.append(f"'{column}'")
         else:

@@ -59,7 +59,7 @@ class ColumnReading:
 
 @dataclass(frozen=True)
 class Reading:
-    """What is needed to read a release again: its columns, and what was told about how it was made."""
+    """What is needed to read a release again: its columns, and what was published about how it was made."""
 
     columns: Mapping[str, ColumnReading] = field(repr=False)
     transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.progress import Progress, silent
 from sfumato.data.hierarchy import Hierarchy
@@ -85,19 +83,6 @@ def units_behind(rows: pa.Table, people: Microdata, unit: str, guarantees: Seque
     measured = measure_all(rows, described, counting, References(people))
     refuse_violations(list(zip(counting, measured, strict=True)), "the recoded table")
     return UnitCounts(unit, MappingProxyType(dict(zip(counting, measured, strict=True))))
-
-
-def owner_key_of(key: object, randomness: Randomness) -> OwnerKey:
-    """The key given, the key in the file given, or the owner's own, made on first use."""
-    from sfumato.wire.keys import OwnerKey, load_or_create_owner_key
-
-    if isinstance(key, OwnerKey):
-        return key
-    if isinstance(key, (str, Path)):
-        return load_or_create_owner_key(key)
-    if key is not None:
-        raise ParameterError("key is an OwnerKey or the path of the file that holds one")
-    return load_or_create_owner_key() if randomness.private else OwnerKey.generate(randomness)
 
 
 def fingerprint(data: Microdata | None, key: OwnerKey) -> str | None:

@@ -5,7 +5,7 @@ Text is dictionary-encoded with a sorted dictionary, whole numbers have 64 bits,
 columns from left to right, so that the place of a row tells nothing about its place in the source. Each
 column is ranked, the ranks are packed into as few 64-bit keys as possible, and one sort orders the rows. The digest of such
 rows is the same whatever file they are written to: names, kinds of values and cells count. The ledger keeps it, so that
-rows saved as CSV are held against those that were entered.
+rows saved as CSV are compared with those that were entered.
 """
 
 from __future__ import annotations

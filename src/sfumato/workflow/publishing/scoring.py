@@ -157,7 +157,7 @@ def run_checks(
         scores.append(score)
         measured.append(measure)
         risks += is_risk
-    apart = told_apart(scores, measured)
+    apart = distinguished(scores, measured)
     results = _attacked(view, checks.attacks, progress, held)
     return Checked(tuple(apart), tuple(score.measure for score in apart[len(apart) - risks :]), tuple(unmeasured), results)
 
@@ -239,7 +239,7 @@ def _with_population(measure: AnyMeasure, population: Microdata | None) -> AnyMe
     return dataclasses.replace(compared, population=population)  # type: ignore[no-any-return]
 
 
-def told_apart(scores: Sequence[Score], measures: Sequence[AnyMeasure | None]) -> list[Score]:
+def distinguished(scores: Sequence[Score], measures: Sequence[AnyMeasure | None]) -> list[Score]:
     """Scores of one measure with different parameters are named by the parameters that are words or numbers."""
     repeated = {name for name, times in Counter(score.measure for score in scores).items() if times > 1}
     named_so_far: set[str] = set()

@@ -22,7 +22,6 @@ from sfumato.core.temporary import temporary_folder
 from sfumato.core.view import Score
 from sfumato.data.schema import Schema
 from sfumato.report.wording import attack_in_words
-from sfumato.workflow import named
 from sfumato.workflow.contents.base import OTHER_SCORES, content_kind
 from sfumato.workflow.publishing.cards import CARD, CARD_FORMAT, public_card
 from sfumato.workflow.publishing.claims import stated_unit
@@ -198,7 +197,7 @@ def refuse_other_attacks(certificate: Certificate) -> None:
     """Attacks that are known and can be run on such rows, with rates and counts that agree; what is said of them in words follows
     from the numbers. One may stand there twice, with other parameters.
     """
-    masked = named.is_mask(certificate.method)
+    masked = registry.has("mask", certificate.method.get("name"))
     shown = (ABOUT_SHOWN_VALUES,) if masked else ()
     for stated in certificate.attacks:
         low, high = stated["interval"]

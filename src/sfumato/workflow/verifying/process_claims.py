@@ -69,23 +69,20 @@ def check_process_claim(claim: Claim, certificate: Certificate, result: object, 
 def _says_what_it_means(claim: Claim, guarantee: LossGuarantee) -> bool:
     said = (
         plain(dict(claim.parameters)),
-        claim.promised,
         claim.evidence,
         claim.unit,
-        claim.neighbours,
         claim.protects,
         claim.adversary,
     )
     meant = (
         plain(parameters(guarantee)),
-        guarantee.claim(),
         guarantee.evidence,
         guarantee.unit,
-        guarantee.compared,
         guarantee.protects,
         guarantee.adversary,
     )
-    return said == meant and claim.measured is None and not claim.also_measured and claim.reference is None
+    worded = (claim.promised, claim.neighbours) in guarantee.wordings()
+    return said == meant and worded and claim.measured is None and not claim.also_measured and claim.reference is None
 
 
 def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: object, ledger: Ledger) -> Verdict:

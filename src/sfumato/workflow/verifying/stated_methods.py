@@ -41,7 +41,9 @@ def refuse_other_parameters(method: object) -> None:
     try:
         stated = plain(registry.in_names_of_now("method", method))
         rebuilt = _rebuilt(method)
-        described = plain(rebuilt.described() if named.is_mask(method) else {"name": method["name"], **parameters(rebuilt)})
+        described = plain(
+            rebuilt.described() if registry.has("mask", method.get("name")) else {"name": method["name"], **parameters(rebuilt)}
+        )
     except (SfumatoError, *_ODD):
         raise VerificationFailed(_NOT_ITS_OWN) from None
     if any(described.get(name) != value for name, value in stated.items()):
@@ -50,12 +52,12 @@ def refuse_other_parameters(method: object) -> None:
 
 def refuse_other_words(facts: Plain, visible: VisibleTable) -> None:
     """What a mask publishes about itself, `method` and `masked_columns` among it: what that mask tells with its parameters."""
-    from sfumato.masking.transparency import is_told_by
+    from sfumato.masking.transparency import can_be_published_by
 
     method = facts.get("method")
     refuse_other_parameters(method)
     try:
-        sound = is_told_by(_rebuilt(cast("Mapping[str, Any]", method)), facts, visible)
+        sound = can_be_published_by(_rebuilt(cast("Mapping[str, Any]", method)), facts, visible)
     except (SfumatoError, *_ODD):
         sound = False
     if not sound:

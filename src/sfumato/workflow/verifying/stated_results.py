@@ -78,7 +78,8 @@ def _other_notices(book: Ledger, certificate: Certificate) -> str:
 
     charge = book.charge(str(certificate.claims[0].ledger_entry))
     states = [] if charge is None else book.not_covered_since(charge.reserved_by)
-    said = {notice for notice in certificate.notices if notice.startswith(NOT_COVERED)}
+    in_words_of_now = {each.formerly: str(each) for state in states for each in state}
+    said = {in_words_of_now.get(notice, notice) for notice in certificate.notices if notice.startswith(NOT_COVERED)}
     texts = [{str(each) for each in state} for state in states]
     if not texts or any(
         said == at_result | at_publication for place, at_result in enumerate(texts) for at_publication in texts[place:]

@@ -16,7 +16,6 @@ from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.core.plain_data import Plain
 from sfumato.data.schema import Column, Schema
-from sfumato.workflow import named
 from sfumato.workflow.earlier.readings import is_digest_of_code
 from sfumato.workflow.publishing.claims import stated_unit
 from sfumato.workflow.verifying import stated_methods
@@ -52,7 +51,7 @@ _MOST_CODES = 100
 
 def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
     """Raise where a certificate tells what no release of its kind tells, or names another adversary."""
-    facts, masked = certificate.transparency, named.is_mask(certificate.method)
+    facts, masked = certificate.transparency, registry.has("mask", certificate.method.get("name"))
     if not masked and set(facts) - _OF_EACH - _OF_A_SEARCH:
         raise VerificationFailed("the certificate tells things about how it was made that no release of its kind tells")
     adversaries = (KNOWS_THE_METHOD,) if masked else (KNOWS_THE_PERSON, AS_EACH_PROMISE)
@@ -197,7 +196,7 @@ def refuse_disproved_mask(certificate: Certificate, schema: Schema, table: pa.Ta
     """Refuse parameters of a mask that the rows disprove."""
     from sfumato.masking.shown_rows import ShownRows
 
-    if not named.is_mask(certificate.method):
+    if not registry.has("mask", certificate.method.get("name")):
         return
     facts = certificate.transparency
     replaced = names_in(facts, "pseudonymised_columns")

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core import registry
 from sfumato.core.certificate import Certificate
 from sfumato.core.errors import SourceError, VerificationFailed, forgetting
 from sfumato.core.temporary import temporary_folder
 from sfumato.data.schema import Schema
 from sfumato.report.wording import counted
-from sfumato.workflow import named
 from sfumato.workflow.contents.base import content_kind
 from sfumato.workflow.contents.private_result import BESIDE_AN_ANSWER, RESULT
 from sfumato.workflow.publishing.cards import CARD
@@ -223,5 +223,5 @@ def _check_signature(public: UntrustedFolder, content: Any, public_key: str | Pa
 
 def _refuse_silence(certificate: Certificate) -> None:
     """Only masks are published without a promise; any other certificate without one has lost it."""
-    if not certificate.claims and not named.is_mask(certificate.method):
+    if not certificate.claims and not registry.has("mask", certificate.method.get("name")):
         raise VerificationFailed("the certificate makes no claim, although a release by its method always does")

@@ -22,7 +22,7 @@ Int = NDArray[np.int64]
 def linked_score(
     key: str, credits: NDArray[np.float64], owner: Int | None, meaning: str, parts: Mapping[str, float] | None = None
 ) -> Score:
-    """The mean credit as a score; `owner` as told by `owners_of`."""
+    """The mean credit as a score; `owner` as `owners_of` gives it."""
     records = int(credits.size)
     share = min(float(credits.sum()) / max(records, 1), 1.0)
     people, blind = records, 1.0 / max(records, 1)

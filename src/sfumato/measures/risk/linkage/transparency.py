@@ -15,7 +15,7 @@ from sfumato.measures.risk.linkage.sides import Picked, Sides, by_stratum
 from sfumato.measures.risk.linkage.transparent_picks import pick_by_clusters, pick_by_noise, pick_by_transitions, pick_by_windows
 
 
-def windows_told(facts: Plain) -> dict[str, int]:
+def published_windows(facts: Plain) -> dict[str, int]:
     """The published window of each column; the widest where strata differ."""
     window = facts["window"]
     parts = window["by stratum"] if isinstance(window, Mapping) and set(window) == {"by stratum"} else [window]
@@ -26,21 +26,21 @@ def windows_told(facts: Plain) -> dict[str, int]:
     return windows
 
 
-def steps_told(transparency: Plain) -> list[Plain]:
-    """What is told about each mask of a combination, or about the one."""
+def published_steps(transparency: Plain) -> list[Plain]:
+    """What is published about each mask of a combination, or about the one."""
     if "steps" not in transparency:
         return [transparency] if transparency else []
-    return [step for part in transparency["steps"] for step in steps_told(part)]
+    return [step for part in transparency["steps"] for step in published_steps(part)]
 
 
-def strata_told(facts: Plain) -> tuple[str, ...]:
+def published_strata(facts: Plain) -> tuple[str, ...]:
     """The columns within whose values a mask worked."""
     return tuple(facts.get("method", {}).get("strata") or ())
 
 
 def picked_by_method(sides: Sides, facts: Plain) -> tuple[str, Picked] | None:
-    """The attack that fits what is told about one mask, with its name; None where no attack does, or none to the columns that
-    both sides have."""
+    """The attack that fits what is published about one mask, with its name; None where no attack does, or none to the columns
+    that both sides have."""
     try:
         return _picked(sides, facts)
     except (MissingColumn, Unsupported):
@@ -48,9 +48,9 @@ def picked_by_method(sides: Sides, facts: Plain) -> tuple[str, Picked] | None:
 
 
 def _picked(sides: Sides, facts: Mapping[str, Any]) -> tuple[str, Picked] | None:
-    strata = strata_told(facts)
+    strata = published_strata(facts)
     if "window" in facts:
-        reach = {name: ranks for name, ranks in windows_told(facts).items() if name in sides.names}
+        reach = {name: ranks for name, ranks in published_windows(facts).items() if name in sides.names}
         return ("rank window", by_stratum(sides, strata, lambda part: pick_by_windows(part, reach))) if reach else None
     if "attribute_groups" in facts:
         groups = [[name for name in group if name in sides.names] for group in facts["attribute_groups"]]

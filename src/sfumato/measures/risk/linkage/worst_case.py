@@ -30,7 +30,7 @@ from sfumato.measures.risk.linkage.learned_linkage import LearnedLinkage, aligne
 from sfumato.measures.risk.linkage.linked import with_assumption
 from sfumato.measures.risk.linkage.probabilistic_linkage import ProbabilisticLinkage
 from sfumato.measures.risk.linkage.sides import Sides
-from sfumato.measures.risk.linkage.transparency import picked_by_method, steps_told
+from sfumato.measures.risk.linkage.transparency import picked_by_method, published_steps
 
 Int = NDArray[np.int64]
 
@@ -116,12 +116,12 @@ def _transparent(original: Microdata, masked: Masked, names: tuple[str, ...]) ->
     if rows is None or not masked.transparency:
         return {}
     everybody = np.arange(rows.size, dtype=np.int64)
-    strata = {name for step in steps_told(masked.transparency) for name in step.get("method", {}).get("strata") or ()}
+    strata = {name for step in published_steps(masked.transparency) for name in step.get("method", {}).get("strata") or ()}
     columns = {name: name for name in original.column_names if name in names or name in strata}
     sides = Sides(original_rows(original, masked).take(pa.array(rows)), masked.table, original.schema, everybody, columns, rows)
     left_alone = [name for name in names if name in original.schema.quasi and name not in masked.columns]
     rates: dict[str, float] = {}
-    for step in steps_told(masked.transparency):
+    for step in published_steps(masked.transparency):
         agreeing = tuple(name for name in left_alone if name not in strata)
         picked = picked_by_method(replace(sides, agreeing=agreeing), step)
         if picked is not None:

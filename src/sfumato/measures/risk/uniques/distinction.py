@@ -53,7 +53,7 @@ class AttributeDistinction(Measure[object, ReleasedTable]):
     key: ClassVar[str] = "distinction"
 
     def score(self, original: object, released: ReleasedTable) -> Score:
-        """Share of pairs of released records that can still be told apart."""
+        """Share of pairs of released records that can still be distinguished."""
         names = quasi_of(released)
         listed = separations(released.table, names, self.columns)
         together = separation(released.table, names)

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import SchemaError
 from sfumato.data.decimals import exact_text, plain_text
+from sfumato.engines.distinct_units import distinct_units
 from sfumato.engines.memory import MemoryRelation
-from sfumato.engines.told_apart import told_apart
 
 _NUMBERS = itertools.count()
 ENGINES = [
@@ -121,7 +121,7 @@ def test_equal_decimals_of_different_scale_are_one_unit(postgres_url: str) -> No
         rows = "(1.0, 'a'), (1.00, 'b'), (100, 'a'), (100.0, 'b'), ('NaN', 'a')"
         connection.execute(f"INSERT INTO {name} VALUES {rows}")
     data = sf.read(postgres_url, SCHEMA, table=name)
-    assert told_apart(data.relation, "id").group(["id"]).column("id").to_pylist().count(None) == 1
+    assert distinct_units(data.relation, "id").group(["id"]).column("id").to_pylist().count(None) == 1
     session = sf.Session(data, budget=sf.PureDP(10**9), max_rows=1)
     assert session.sql("SELECT COUNT(*) AS n FROM visits", epsilon=10_000).table.column("n").to_pylist() == [2]
     assert sf.dp.bound_contributions(data, 1, method="sample").table().num_rows == 2
@@ -180,7 +180,7 @@ def test_missing_codes_of_a_decimal_unit_stay_missing() -> None:
     table = pa.table({"id": pa.array([Decimal("-9.00"), Decimal("1.50")], pa.decimal128(22, 2)), "x": ["a", "b"]})
     coded = {**SCHEMA, "columns": {**SCHEMA["columns"], "id": {"role": "unit", "type": "number", "missing": ["-9"]}}}  # type: ignore[dict-item]
     data = sf.read(table, coded)
-    assert told_apart(data.relation, "id").column("id").to_pylist() == [None, "1.5"]
+    assert distinct_units(data.relation, "id").column("id").to_pylist() == [None, "1.5"]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -217,10 +217,10 @@ def test_texts_are_equal_exactly_where_decimals_are_whatever_their_scale(values:
 
 def test_other_columns_and_relations_without_units_are_unchanged() -> None:
     relation = MemoryRelation(pa.table({"id": ["p"], "x": ["a"]}))
-    assert told_apart(relation, None) is relation
-    assert told_apart(relation, "id") is relation
-    assert told_apart(relation, "nowhere") is relation
-    assert told_apart("no relation", "id") == "no relation"
+    assert distinct_units(relation, None) is relation
+    assert distinct_units(relation, "id") is relation
+    assert distinct_units(relation, "nowhere") is relation
+    assert distinct_units("no relation", "id") == "no relation"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Units told apart: the column that names a person is never read in a form in which two people become one.
+"""Distinct units: the column that names a person is never read in a form in which two people become one.
 
 Decimals and whole numbers beyond 64 bits are read as the text of their exact value; equal decimals have one text
 whatever their scale. Numbers that were text may not name units: digits would be lost, or one unit written in two ways.
@@ -17,12 +17,12 @@ from sfumato.engines.expressions import Kind
 _INTEGER_DIGITS = 18
 
 
-def told_apart(relation: Relation, unit: str | None) -> Relation:
+def distinct_units(relation: Relation, unit: str | None) -> Relation:
     """The same rows with the unit column in a form in which different stored values stay different; the type that is
     stored decides, never a value."""
-    if unit is None or not hasattr(relation, "told_apart"):
+    if unit is None or not hasattr(relation, "distinct_units"):
         return relation
-    apart: Relation = relation.told_apart(unit)
+    apart: Relation = relation.distinct_units(unit)
     return apart
 
 
