@@ -33,7 +33,7 @@ test check stress: export PYTHONDONTWRITEBYTECODE :=
 
 test: setup gates services  ## the gates, then every test but the stress tests
 	@echo "== fast tests, $(WORKERS) at a time"
-	@$(BIN)/python -m pytest -n $(WORKERS) -m "$(FIRST)" || [ $$? -eq 5 ]
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(FIRST)" || [ $$? -eq 5 ]
 	@echo "== slow tests and tests with servers, $(WORKERS) at a time"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "$(REST)" || [ $$? -eq 5 ]
 	@echo "== tests with Spark, as a client of a Connect server"
@@ -56,8 +56,8 @@ bench-peers: $(VENV)/.stamp-test  ## measure the peers, each in its own environm
 
 stress: $(VENV)/.stamp-test services  ## long runs: many rows, many examples, faults, killed processes
 	@$(BIN)/python -m pytest -m stress || [ $$? -eq 5 ]
-	@echo "== property tests of the fast part again, with more examples"
-	@$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and $(FIRST)" --hypothesis-profile stress
+	@echo "== property tests again, with more examples"
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "hypothesis and not stress and not spark and not postgres and not e2e and not oracle" --hypothesis-profile stress
 
 spark-versions: services  ## the tests with Spark on every version that is read from, classic and Connect
 	@PY=$(PY) .ci/spark-versions
