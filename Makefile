@@ -11,6 +11,8 @@ MANIFEST  := pyproject.toml constraints.txt requirements.lock
 KERNELS   := $(wildcard src/sfumato/kernels/*.py src/sfumato/kernels/*/*.py)
 FIRST     := not slow and not spark and not postgres and not e2e and not oracle and not stress
 REST      := (slow or spark or postgres or e2e or oracle) and not stress
+ROOMY     := [ -w /dev/shm ] && ! grep -q ' /dev/shm .*noexec' /proc/mounts && [ "$$(df -Pk /dev/shm | awk 'END {print $$4}')" -gt 4000000 ]
+TEMPORARY := $(shell { $(ROOMY); } 2>/dev/null && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
 CONNECT   := tests/engines/test_agreement.py tests/engines/test_canaries.py tests/workflow/test_one_read.py tests/workflow/test_one_state.py
 
 .DEFAULT_GOAL := help
@@ -30,6 +32,8 @@ services: $(VENV)/.stamp-test  ## what the tests start: Chromium and a Java runt
 
 # Tests start many processes: bytecode is kept, even where the shell says otherwise.
 test check stress: export PYTHONDONTWRITEBYTECODE :=
+# They write thousands of files and wait until each is on the disk: in memory, where there is room, nobody waits.
+test check: export PYTEST_DEBUG_TEMPROOT := $(TEMPORARY)
 
 test: setup gates services  ## the gates, then every test but the stress tests
 	@echo "== fast tests, $(WORKERS) at a time"

@@ -124,9 +124,11 @@ def data_dir() -> Path:
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests and modules stay to the end: the collector of cycles need not walk over them again and again."""
+    """Thousands of tests and modules stay to the end: the collector of cycles need not walk over them again and again, nor over
+    what a test has just made."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 10, 10)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
