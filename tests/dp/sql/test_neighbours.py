@@ -74,7 +74,7 @@ def test_one_unit_less_changes_no_measurement_by_more_than_its_sensitivity(
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(customer_rows(), order_rows(), queries(), options())
 def test_the_same_for_many_more_queries(
     customers: list[dict[str, Any]], orders: list[dict[str, Any]], query: str, bounds: dict[str, Any]
