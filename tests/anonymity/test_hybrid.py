@@ -22,6 +22,7 @@ from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.kernels.classes.item_recoding import ClassItems
 from sfumato.measures.guarantees.known_items import items_of
 from sfumato.measures.guarantees.measure import measure
+from tests.examples import examples
 
 TREE = {"dairy": ["milk", "butter"], "drinks": {"hot": ["tea", "coffee"], "cold": ["water"]}}
 ABOVE = {
@@ -125,7 +126,7 @@ def fewest_by_force(rows: list[dict[str, Any]], tabular: list[str], sets: dict[s
 # The law ----------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     st.lists(records, min_size=2, max_size=25),
     st.integers(1, 4),
@@ -154,7 +155,7 @@ def test_whoever_knows_some_items_finds_k_records_or_none_and_nothing_is_invente
         assert row["disease"] == before["disease"]
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.lists(records, min_size=2, max_size=25), st.integers(1, 3), st.booleans())
 def test_other_guarantees_hold_against_whoever_knows_whole_sets(rows: list[dict[str, Any]], k: int, second: bool) -> None:
     assume(k <= len(rows))
@@ -171,7 +172,7 @@ def test_other_guarantees_hold_against_whoever_knows_whole_sets(rows: list[dict[
     assert all(measure(released, schema, guarantee).holds for guarantee in asked)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.lists(records, min_size=3, max_size=20), st.booleans(), st.randoms(use_true_random=False))
 def test_how_sets_are_recoded_does_not_depend_on_the_order_of_rows(
     rows: list[dict[str, Any]], taxonomy: bool, random: Any
@@ -189,7 +190,7 @@ def test_how_sets_are_recoded_does_not_depend_on_the_order_of_rows(
 # The verifier -----------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(records, min_size=1, max_size=20), st.integers(1, 3), st.booleans())
 def test_the_verifier_agrees_with_brute_force(rows: list[dict[str, Any]], items: int, second: bool) -> None:
     small = [{**row, "x": row["x"] // 20, "y": 0} for row in rows]

@@ -29,6 +29,7 @@ from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.engines.memory import MemoryRelation
 from tests.anonymity.brute_force import all_nodes, best_loss
 from tests.conformance.problems import FOREST, People, mixtures, people, released_rows, verdicts
+from tests.examples import examples
 
 LIMITS = (0.0, 0.1, 0.5, 1.0)
 
@@ -40,7 +41,7 @@ def small_lattices() -> st.SearchStrategy[People]:
 
 
 @pytest.mark.parametrize("key_bits", [KEY_BITS, 0], ids=["packed keys", "keys that do not fit"])
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(table=small_lattices(), data=st.data())
 def test_the_search_equals_brute_force_over_all_nodes(key_bits: int, table: People, data: st.DataObject) -> None:
     asked = data.draw(mixtures(table.secrets))

@@ -61,6 +61,8 @@ def annotations(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[as
 
 def anys(text: str, *, everything: bool) -> list[tuple[int, bool]]:
     """The line of each annotation with `Any`, and whether a comment stands on it."""
+    if "Any" not in text:
+        return []
     lines = tokenize.generate_tokens(io.StringIO(text).readline)
     commented = {token.start[0] for token in lines if token.type == tokenize.COMMENT}
     return [
@@ -78,6 +80,8 @@ def in_room(room: str) -> dict[str, list[tuple[int, bool]]]:
 
 def bare_names(text: str) -> list[str]:
     """The names for types with `Any` in them that do not say what they stand for, on the line above or their own."""
+    if "Any" not in text:
+        return []
     lines = tokenize.generate_tokens(io.StringIO(text).readline)
     commented = {token.start[0] for token in lines if token.type == tokenize.COMMENT}
     bare = []

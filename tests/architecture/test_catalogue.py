@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import re
 from pathlib import Path
@@ -59,6 +60,7 @@ def exists(place: str) -> bool:
     return False
 
 
+@functools.cache
 def defined_tests(path: Path) -> set[str]:
     tree = ast.parse(path.read_text("utf-8"))
     return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)}

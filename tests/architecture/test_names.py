@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from collections import defaultdict
 from collections.abc import Iterator
@@ -34,6 +35,11 @@ KEPT = {
 
 def modules() -> list[Path]:
     return [path.relative_to(SOURCE) for path in sorted(SOURCE.rglob("*.py"))]
+
+
+@functools.cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse((SOURCE / path).read_text("utf-8"))
 
 
 def test_no_module_is_a_bag() -> None:
@@ -96,10 +102,7 @@ class A:
 
 def test_names_say_what_a_thing_is() -> None:
     narrated = {
-        f"{path.as_posix()} {place} {name}"
-        for path in modules()
-        for place, name in bound(ast.parse((SOURCE / path).read_text("utf-8")))
-        if name in NARRATORS
+        f"{path.as_posix()} {place} {name}" for path in modules() for place, name in bound(tree(path)) if name in NARRATORS
     }
     assert not narrated - KEPT.keys(), f"name these after what they are: {sorted(narrated - KEPT.keys())}"
     assert not KEPT.keys() - narrated, f"no longer there: {sorted(KEPT.keys() - narrated)}"
@@ -108,7 +111,7 @@ def test_names_say_what_a_thing_is() -> None:
 def test_no_two_classes_share_a_name() -> None:
     homes: dict[str, list[str]] = defaultdict(list)
     for path in modules():
-        for node in ast.walk(ast.parse((SOURCE / path).read_text("utf-8"))):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.ClassDef):
                 homes[node.name].append(path.as_posix())
     twice = {name: paths for name, paths in homes.items() if len(paths) > 1}

@@ -17,6 +17,7 @@ from sfumato import attacks
 from sfumato.attacks.outputs.aggregate_differencing import Aggregate, AggregateDifferencing, Membership, difference, values_left
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.view import View
+from tests.examples import examples
 
 D10 = [1000, 2000, 3000, 2000, 1000, 6000, 2000, 10000, 2000, 4000]
 
@@ -79,7 +80,7 @@ values = st.lists(st.integers(0, 4), min_size=5, max_size=5)
 memberships = st.lists(st.sets(st.integers(0, 4), min_size=1), min_size=1, max_size=5)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(values, memberships)
 def test_without_bounds_those_are_found_whose_value_the_auditor_would_protect(truth: list[int], groups: list[set[int]]) -> None:
     answers = [Aggregate("mean", Fraction(sum(truth[p] for p in group), len(group))) for group in groups]
@@ -93,7 +94,7 @@ def test_without_bounds_those_are_found_whose_value_the_auditor_would_protect(tr
     assert sf.dp.audit([sorted(group) for group in groups]).allowed == (not told)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(values, memberships, st.sampled_from([0, 1]))
 def test_with_bounds_the_ranges_are_those_of_one_unknown_per_person(truth: list[int], groups: list[set[int]], error: int) -> None:
     answers = [Aggregate("sum", sum(truth[p] for p in group), error=error) for group in groups]

@@ -13,13 +13,14 @@ from sfumato.attacks import AnswerIntersection, Extreme
 from sfumato.attacks.outputs.answer_intersection import candidates, surely_inside
 from sfumato.core.errors import InputError, MissingColumn, ParameterError
 from sfumato.core.view import View
+from tests.examples import examples
 
 values = st.one_of(st.none(), st.integers(0, 3), st.floats(0, 3).map(lambda number: round(number, 1)))
 tables = st.lists(st.tuples(values, values), min_size=1, max_size=8)
 extremes = st.builds(Extreme, st.sampled_from(["a", "b"]), st.integers(0, 3), st.sampled_from(["least", "greatest"]))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(tables, st.lists(extremes, min_size=1, max_size=3))
 def test_candidates_attain_every_answer_and_whoever_is_sure_contradicts_none(
     rows: list[tuple[Any, Any]], answers: list[Extreme]

@@ -22,6 +22,7 @@ from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column, Schema
 from tests.attacks.published import bare, four_anonymous, six_anonymous
+from tests.examples import examples
 
 SCHEMA = Schema.of(quasi=["x", "y"], sensitive=["s"])
 LEAVES = 8
@@ -198,7 +199,7 @@ def spread_by_hand(views: list[View]) -> dict[tuple[int, ...], Fraction]:
 
 
 @given(ROWS, LEVELS, LEVELS)
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_without_the_original_records_are_spread_over_those_that_can_be_the_same(
     rows: list[Row], first: tuple[int, int], second: tuple[int, int]
 ) -> None:
@@ -223,7 +224,7 @@ def test_without_the_original_records_are_spread_over_those_that_can_be_the_same
 
 
 @given(st.integers(0, 10_000), st.lists(LEVELS, min_size=2, max_size=3))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_columns_that_tell_records_apart_make_the_estimate_exact(seed: int, levels: list[tuple[int, int]]) -> None:
     """A record that can be one record alone is where it really is."""
     draw = np.random.default_rng(seed)
@@ -357,7 +358,7 @@ def subtracted_by_hand(inner: View, outer: View) -> list[int]:
     return left
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(ROWS, st.lists(LEVELS, min_size=28, max_size=28), st.sets(st.integers(0, 13)), st.sets(st.integers(0, 13)))
 def test_no_difference_is_said_to_be_searched_that_was_not(
     rows: list[Row], levels: list[tuple[int, int]], hidden: set[int], also: set[int]

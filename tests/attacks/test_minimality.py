@@ -21,6 +21,7 @@ from sfumato.attacks.tables.minimality import KnownAlgorithm, Minimality
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from sfumato.core.view import View
 from tests.attacks.published import bare
+from tests.examples import examples
 
 Classes = list[list[tuple[int, list[str]]]]  # classes of groups of people with equal age: the age and the diseases
 
@@ -156,7 +157,7 @@ def everything_fits(classes: Classes, known: KnownAlgorithm) -> bool:
     return not any(choices)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     st.lists(DISEASES, min_size=2, max_size=3).filter(lambda groups: sum(map(len, groups)) <= 6),
     st.lists(DISEASES, min_size=1, max_size=2).filter(lambda groups: sum(map(len, groups)) <= 4),

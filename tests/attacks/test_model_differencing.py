@@ -18,6 +18,7 @@ from sfumato.attacks.outputs.model_differencing import (
 )
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.view import View
+from tests.examples import examples
 
 
 def people(seed: int, count: int = 40) -> np.ndarray:
@@ -53,7 +54,7 @@ def test_one_record_between_two_regressions_is_recovered(seed: int, intercept: b
     assert found.targets == 4 - len(known)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.lists(st.lists(st.integers(-1000, 1000), min_size=2, max_size=2), min_size=2, max_size=20), st.booleans())
 def test_one_record_between_two_means_is_recovered(rows: list[list[int]], joined: bool) -> None:
     table = np.array(rows, dtype=float)

@@ -14,6 +14,7 @@ from sfumato.attacks.tables.partial_knowledge import KnownSet, PartialKnowledge,
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from sfumato.core.view import View
 from sfumato.data.schema import Column, Schema
+from tests.examples import examples
 
 SCHEMA = Schema(
     dataset="baskets", columns={"city": Column(role="quasi"), "basket": Column(type="string", role="quasi", items="|")}
@@ -63,7 +64,7 @@ def test_one_person_is_looked_up() -> None:
 sets = st.lists(st.tuples(st.sampled_from("xy"), st.sets(st.sampled_from("abcd"), max_size=4)), min_size=1, max_size=8)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(sets, st.integers(0, 3))
 def test_candidates_are_those_of_trying_all_choices(rows: list[tuple[str, set[str]]], most: int) -> None:
     view = baskets([row for _, row in rows], [city for city, _ in rows])

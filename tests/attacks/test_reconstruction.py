@@ -16,6 +16,7 @@ from sfumato.attacks.outputs.reconstruction import KnownQuestions, Reconstructio
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.randomness import default
 from sfumato.core.view import View
+from tests.examples import examples
 
 N = 64
 
@@ -59,7 +60,7 @@ def test_sums_of_bounded_values_give_the_values() -> None:
     assert np.array_equal(whole, np.round(wages, -1))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(0, 2**32))
 def test_exact_answers_that_allow_one_table_only_give_that_table(seed: int) -> None:
     """By going through all 2^6 tables."""

@@ -16,6 +16,7 @@ from sfumato.attacks.outputs.scoreboard import Scoreboard, distribution, lead_of
 from sfumato.attacks.outputs.sparse_ratings import KnownItems, Ratings
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.core.view import View
+from tests.examples import examples
 
 #: r0 is the target, r1 has the first item otherwise, r2 has neither.
 THREE = Ratings([0, 0, 1], [0, 1, 0], rating=[4, 2, 3], date=[0, 10, 14], records=3, support=[100, 10])
@@ -61,7 +62,7 @@ def by_hand(release: list[Any], known: list[Any], record: int, form: str) -> flo
     return min(parts) if form == "plain" else sum(parts)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(releases, auxiliary)
 def test_scores_are_those_of_the_formula_record_by_record(release: list[Any], known: list[Any]) -> None:
     columns = list(zip(*release, strict=True))

@@ -19,6 +19,7 @@ from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsup
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import Masked
 from sfumato.data.released import ReleasedTable
+from tests.examples import examples
 
 SCHEMA = sf.Schema.of(identifier=["name"], quasi=["a", "b", "c", "d"])
 
@@ -129,7 +130,7 @@ def test_the_likelihood_of_the_noise_finds_more_than_the_distance(mask: Any) -> 
     assert likely > plain
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(2, 20), st.integers(0, 10**6), st.booleans())
 def test_the_posterior_of_noise_equals_bayes_by_hand(count: int, seed: int, complete: bool) -> None:
     people = numbers(count, seed)
@@ -164,7 +165,7 @@ def categories(count: int, seed: int) -> Any:
     return sf.read(table, schema=sf.Schema.of(quasi=["s", "u"]))
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(1, 25), st.integers(0, 10**6), st.booleans(), st.booleans())
 def test_the_posterior_of_pram_equals_bayes_by_hand(count: int, seed: int, complete: bool, joint: bool) -> None:
     people = categories(60, 7)

@@ -93,7 +93,7 @@ def test_an_error_that_a_library_raises_in_its_place_is_ctrl_c_all_the_same() ->
         "    except KeyboardInterrupt:\n"
         "        pass\n"
         "    raise ImportError('half loaded')\n"
-        "main.app = lost\n"
+        "main.commands = lambda: lost\n"
         "main.main()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
@@ -115,7 +115,7 @@ def test_a_stopped_command_leaves_its_libraries_alone(name: str, code: int) -> N
         "def stopped(**given):\n"
         f"    os.kill(os.getpid(), signal.{name})\n"
         "    time.sleep(30)\n"
-        "main.app = stopped\n"
+        "main.commands = lambda: stopped\n"
         "main.main()\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)

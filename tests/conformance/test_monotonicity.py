@@ -22,6 +22,7 @@ from sfumato.data.values import text_of
 from sfumato.measures.guarantees.l_diversity import entropy
 from tests.conformance.methods import GUARANTEE_KINDS
 from tests.conformance.problems import People, people, verdicts
+from tests.examples import examples
 
 #: A guarantee whose measured number must not fall, or must not rise, when the table is generalised.
 NEVER_LOWER: dict[str, ClassGuarantee] = {
@@ -76,7 +77,7 @@ def test_every_kind_of_guarantee_is_covered() -> None:
     assert {type(value).__name__ for value in [*NEVER_LOWER.values(), *NEVER_HIGHER.values()]} == set(GUARANTEE_KINDS)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data(), table=people())
 def test_generalising_never_lowers_k(data: st.DataObject, table: People) -> None:
     finer, coarser = two_nodes(data, table)
@@ -84,7 +85,7 @@ def test_generalising_never_lowers_k(data: st.DataObject, table: People) -> None
         assert measured(table, coarser, guarantee) >= measured(table, finer, guarantee) - 1e-9, name
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data(), table=people())
 def test_generalising_never_raises_the_distance_from_the_whole_table(data: st.DataObject, table: People) -> None:
     finer, coarser = two_nodes(data, table)

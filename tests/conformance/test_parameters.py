@@ -15,6 +15,7 @@ from sfumato.core.params import build, parameters
 from sfumato.core.registry import make
 from tests.conformance.methods import GUARANTEE_KINDS, SEARCHES, variants
 from tests.conformance.problems import GUARANTEES, guarantee, knowing
+from tests.examples import examples
 
 ROUND_TRIPS = {
     "CellSuppression": {"importance": {"age": 2.0, "größe in cm": 1.0}},
@@ -34,7 +35,7 @@ def test_a_search_comes_back_from_toml(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(GUARANTEES))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_a_guarantee_comes_back_from_toml(kind: str, data: st.DataObject) -> None:
     value = data.draw(guarantee(kind, ["flu", "cold"]))

@@ -25,6 +25,7 @@ from sfumato.engines.memory import MemoryRelation
 from tests.conformance.methods import GUARANTEE_KINDS, SEARCHES, limit_of, variants
 from tests.conformance.problems import GUARANTEES, People, guarantee, knowing, mixtures, people, released_rows, verdicts
 from tests.conformance.truth import covers
+from tests.examples import examples
 
 Asked = Sequence[ClassGuarantee]
 Found = tuple[Microdata, Outcome[Any]]
@@ -77,7 +78,7 @@ def test_every_guarantee_is_drawn() -> None:
 
 @pytest.mark.parametrize("kind", sorted(GUARANTEES))
 @pytest.mark.parametrize("name", sorted(SEARCHES))
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(data=st.data())
 def test_a_release_is_accepted_by_the_verifier_or_refused_with_a_reason(name: str, kind: str, data: st.DataObject) -> None:
     table = data.draw(people(units=data.draw(st.booleans())))
@@ -85,7 +86,7 @@ def test_a_release_is_accepted_by_the_verifier_or_refused_with_a_reason(name: st
 
 
 @pytest.mark.parametrize("name", sorted(SEARCHES))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(data=st.data())
 def test_a_mixture_of_guarantees_is_accepted_or_refused(name: str, data: st.DataObject) -> None:
     table = data.draw(people(units=data.draw(st.booleans())))
@@ -93,7 +94,7 @@ def test_a_mixture_of_guarantees_is_accepted_or_refused(name: str, data: st.Data
 
 
 @pytest.mark.parametrize("name", sorted(SEARCHES))
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(data=st.data())
 def test_k_anonymity_that_fits_the_table_is_never_refused(name: str, data: st.DataObject) -> None:
     """With a common root one class of all records is possible, so every search must find something."""
@@ -104,7 +105,7 @@ def test_k_anonymity_that_fits_the_table_is_never_refused(name: str, data: st.Da
 
 
 @pytest.mark.parametrize("name", sorted(SEARCHES))
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(data=st.data())
 def test_the_order_of_rows_does_not_matter(name: str, data: st.DataObject) -> None:
     table = data.draw(people(attributes=(1, 2), rows=(2, 12)))
@@ -213,7 +214,7 @@ def test_a_class_counts_the_people_it_shows_and_no_others() -> None:
             check(search, table, [KMap(5), EntropyLDiversity(1.5, "secret", protected_values=("s",))])
 
 
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 @given(table=people(units=True), l=st.integers(1, 3))
 def test_a_unit_column_does_not_matter_where_no_k_is_asked(table: People, l: int) -> None:  # noqa: E741
     plain = {**table.schema.columns, "person": Column(role="plain")}
@@ -244,7 +245,7 @@ def test_a_range_of_a_declared_order_names_its_ends() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SEARCHES))
-@settings(max_examples=5)
+@settings(max_examples=examples(5))
 @given(table=people(attributes=(2, 3)), k=st.integers(1, 4))
 def test_only_what_the_adversary_knows_is_generalised(name: str, table: People, k: int) -> None:
     known, *unknown = table.schema.quasi

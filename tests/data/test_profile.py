@@ -26,6 +26,7 @@ from sfumato.data.readers import read_file
 from sfumato.data.schema import Schema
 from sfumato.data.suggested_schema import nested_widths, starting_schema
 from sfumato.data.values import text_of
+from tests.examples import examples
 
 CANARY = "canary-7f3a"
 
@@ -70,7 +71,7 @@ def brute_force(rows: list[tuple[int, ...]], columns: tuple[int, ...]) -> tuple[
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 3)] * 4), min_size=1, max_size=40))
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 def test_uniqueness_equals_counting_by_hand(rows: list[tuple[int, ...]]) -> None:
     names = ["age", "sex", "zip", "city"]
     table = pa.table({name: [f"v{row[i]}" for row in rows] for i, name in enumerate(names)})
@@ -337,7 +338,7 @@ def units_alone(rows: list[dict[str, Any]], columns: Sequence[str], unit: str) -
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("fm"), st.integers(0, 3)), min_size=24, max_size=60))
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_with_a_unit_classes_are_counted_in_units(drawn: list[tuple[int, str, int]]) -> None:
     rows = [{"person_id": person, "sex": sex, "age": age} for person, sex, age in drawn]
     schema = {"dataset": "d", "columns": {"person_id": {"role": "unit"}, "sex": {"role": "quasi"}, "age": {"role": "quasi"}}}
@@ -356,7 +357,7 @@ def ones_of(drawn: list[tuple[int, str | None]]) -> float:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.sampled_from(["f", "m", "n", None])), min_size=24, max_size=60), st.booleans())
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_one_column_is_counted_as_a_combination_of_one(drawn: list[tuple[int, str | None]], units: bool) -> None:
     """In units where there is one, given or suggested: both figures stand in one output."""
     rows = [{"person_id": person, "sex": sex} for person, sex in drawn]

@@ -19,6 +19,7 @@ from sfumato.core.errors import ParameterError, SfumatoError, SourceError
 from sfumato.data.read_result import ReadResult
 from sfumato.data.readers import read_file
 from sfumato.data.schema import Column, Schema
+from tests.examples import examples
 
 CANARY = "canary-7f3a"
 
@@ -352,13 +353,13 @@ def test_a_file_without_permission(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_any_bytes_give_a_table_or_one_of_our_errors(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     check_total(tmp_path_factory, content)
 
 
 @given(st.text('abc0123,;\t|"\r\n.-é \ufeff', max_size=120))
-@settings(max_examples=130)
+@settings(max_examples=examples(130))
 def test_any_text_gives_a_table_or_one_of_our_errors(tmp_path_factory: pytest.TempPathFactory, content: str) -> None:
     check_total(tmp_path_factory, content.encode())
 

@@ -22,6 +22,7 @@ from sfumato.core.errors import MissingExtra, ParameterError, SfumatoError, Sour
 from sfumato.data.readers import read_file
 from sfumato.data.readers_frames import from_frame, is_frame
 from sfumato.data.schema import Column, Schema
+from tests.examples import examples
 
 CANARY = "canary-7f3a"
 TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -393,7 +394,7 @@ def test_dates_that_nobody_can_print_are_refused() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4), st.booleans())
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_a_damaged_file_gives_a_table_or_one_of_our_errors(
     tmp_path_factory: pytest.TempPathFactory, changes: list[tuple[int, int]], arrow: bool
 ) -> None:

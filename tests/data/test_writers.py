@@ -19,6 +19,7 @@ from sfumato.data import writers
 from sfumato.data.readers import from_frame, read_file
 from sfumato.data.schema import Column, Schema
 from sfumato.data.values import texts
+from tests.examples import examples
 from tests.faults.test_disk_and_kill import files_no_longer_than
 
 FORMATS = ["csv", "tsv", "parquet", "arrow", "feather"]
@@ -97,7 +98,7 @@ typed = st.one_of(
 
 
 @given(st.lists(st.tuples(text_cells, text_cells), max_size=8), st.sampled_from(["csv", "parquet", "arrow"]))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_any_text_comes_back_unchanged(
     tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str | None, str | None]], ending: str
 ) -> None:
@@ -109,7 +110,7 @@ def test_any_text_comes_back_unchanged(
 
 
 @given(typed, st.sampled_from(["csv", "parquet", "arrow"]))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_any_number_date_or_flag_comes_back_with_the_same_text(
     tmp_path_factory: pytest.TempPathFactory, array: pa.Array, ending: str
 ) -> None:

@@ -22,6 +22,7 @@ from sfumato.anonymity.search.node_tables import NodeTables
 from sfumato.core.errors import Infeasible, Unsupported
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.measures.guarantees import ReferenceDistribution, measure_each
+from tests.examples import examples
 
 TREES = {
     "zip": {"13": {"130": ["1301", "1302"], "131": ["1311"]}, "14": {"140": ["1401", "1402", "1403"]}},
@@ -91,7 +92,7 @@ def cheapest_of_all_nodes(table: pa.Table, guarantees: tuple[Any, ...], limit: i
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(rows, wanted, st.sampled_from([0.0, 0.1, 0.4, 1.0]))
 def test_both_searches_find_the_least_loss_of_all_nodes(
     given_rows: list[tuple[str, ...]], guarantees: tuple[Any, ...], suppression: float
@@ -118,7 +119,7 @@ def protects_somebody(given_rows: list[tuple[str, ...]], guarantees: tuple[Any, 
     return all(set(getattr(guarantee, "protected_values", None) or present) <= present for guarantee in guarantees)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15), deadline=None)
 @given(rows, wanted)
 def test_base_loss_rises_and_penalty_falls_towards_general_nodes(
     given_rows: list[tuple[str, ...]], guarantees: tuple[Any, ...]
@@ -176,7 +177,7 @@ def test_equal_losses_are_settled_by_fewest_suppressed_then_fewest_classes() -> 
     assert found.levels == (0, 2)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(rows, wanted, st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_change_the_release(
     given_rows: list[tuple[str, ...]], guarantees: tuple[Any, ...], shuffle: Any

@@ -17,6 +17,7 @@ from sfumato.core.guarantees.base import Knowledge
 from sfumato.core.view import View
 from sfumato.data.sample import sample_schema, sample_table
 from sfumato.data.schema import Column, HierarchySpec, Schema
+from tests.examples import examples
 
 METHODS = [
     sf.Lattice(0.3),
@@ -76,7 +77,7 @@ def table_of(rows: list[tuple[Any, ...]]) -> pa.Table:
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
-@settings(max_examples=8)
+@settings(max_examples=examples(8))
 @given(rows=people, wanted=st.lists(st.sampled_from(GUARANTEES), min_size=1, max_size=3, unique_by=repr))
 def test_any_search_keeps_any_mixture_of_guarantees_or_says_why_not(
     method: Search, rows: list[tuple[Any, ...]], wanted: list[Any]

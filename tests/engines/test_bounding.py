@@ -22,6 +22,7 @@ from sfumato.engines.plan import validate
 from tests.engines import bounding_reference as ref
 from tests.engines.conftest import OpenTable
 from tests.engines.tables import rows as sorted_rows
+from tests.examples import examples
 
 BIG = 2**63 - 1
 PEOPLE: list[ref.Row] = [
@@ -176,7 +177,7 @@ def by_key(answer: pa.Table, names: tuple[str, ...]) -> dict[ref.Row, dict[str, 
     return {tuple(row[name] for name in names): row for row in found}
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(_rows, _shapes, _bounds, _bounds, _salts, st.sampled_from(["memory", "expanded"]))
 def test_leaving_out_a_unit_changes_at_most_so_many_groups_and_rows(
     people: list[ref.Row], shape: Any, rows: int | None, groups: int | None, salt: str | None, way: str
@@ -201,7 +202,7 @@ def test_leaving_out_a_unit_changes_at_most_so_many_groups_and_rows(
             assert len(changed) <= groups
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(_rows, _shapes, _bounds, _bounds)
 def test_both_ways_of_sampling_keep_equally_much(people: list[ref.Row], shape: Any, rows: int | None, groups: int | None) -> None:
     keys, within = shape
@@ -217,7 +218,7 @@ def test_both_ways_of_sampling_keep_equally_much(people: list[ref.Row], shape: A
         assert sorted_rows(here) == sorted_rows(there)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(_rows, _shapes, _bounds, _bounds, st.sampled_from([(), (p.Order(e.Reference("n")),)]))
 def test_truncation_is_what_the_reference_keeps(
     people: list[ref.Row], shape: Any, rows: int | None, groups: int | None, order: tuple[p.Order, ...]

@@ -19,6 +19,9 @@ from sfumato.core.errors import SfumatoError
 from tests.workflow.people import files, people, release
 
 ROOT = Path(__file__).resolve().parents[2]
+#: At how many moments of its work the process that saves is killed.
+KILLS = 10
+_PATIENCE = 120.0
 # Ready means that signals are taken: one that comes earlier ends Python and not the command.
 READY = (
     "from sfumato.cli import signals; from sfumato.cli.main import main; signals.install(); print('ready', flush=True); main()"
@@ -93,29 +96,36 @@ def whole_or_absent(folder: Path) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_process_killed_while_saving_leaves_a_whole_release_or_none(tmp_path: Path, overwrite: bool) -> None:
+    process = start(["-m", "tests.faults.saver", str(tmp_path)], tmp_path)
+    assert process.stdin is not None and process.stdout is not None
+    assert process.stdout.readline().strip() == "ready", process.communicate()[1]
+
+    def saved(folder: Path, seconds: float) -> float:
+        process.stdin.write(f"{folder}\t{'overwrite' if overwrite else 'new'}\t{seconds}\n")
+        process.stdin.flush()
+        return float(process.stdout.readline() or process.communicate()[1])
+
+    other = release()
     seen = set()
-    for attempt in range(10):
+    lasts = _PATIENCE
+    for attempt in range(KILLS + 1):
         folder = tmp_path / f"run{attempt}"
         folder.mkdir()
         if overwrite:
-            release().save(folder / "out")
-        mode = "overwrite" if overwrite else "new"
-        process = start(["-m", "tests.faults.saver", str(folder), mode], folder)
-        assert process.stdin is not None and process.stdout is not None
-        assert process.stdout.readline().strip() == "ready", process.communicate()[1]
-        process.stdin.write("go\n")
-        process.stdin.flush()
-        time.sleep(0.06 * attempt)
-        process.kill()
-        process.communicate()
+            other.save(folder / "out")
+        if attempt == 0:
+            lasts = saved(folder / "out", _PATIENCE)
+        else:
+            saved(folder / "out", lasts * (attempt - 1) / (KILLS - 1))
         there = whole_or_absent(folder / "out")
-        assert there or not overwrite
+        assert there or (attempt and not overwrite)
         seen.add(there)
         # Somebody else can save to the same place afterwards, and the leftovers of the killed process are
         # removed.
-        release().save(folder / "out", overwrite=True)
-        assert {path.name for path in folder.iterdir()} - {"warm", "owner.key"} == {"out"}
-    assert seen  # the last ones usually finished, the first ones did not
+        other.save(folder / "out", overwrite=True)
+        assert {path.name for path in folder.iterdir()} == {"out"}
+    process.communicate()
+    assert overwrite or seen == {True, False}
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ from sfumato.anonymity.predicates.checks import (
     delta_limits,
 )
 from sfumato.kernels.classes import checks as class_checks
+from tests.examples import examples
 from tests.kernels.inputs import SHARES, distribution
 
 START = 3  # records, units, people of the population, then the histogram
@@ -102,7 +103,7 @@ def split_classes(draw: DrawFn, width: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", sorted(CHECKS))
-@settings(max_examples=130)
+@settings(max_examples=examples(130))
 @given(data=st.data())
 def test_parts_of_a_failing_class_lose_at_least_the_bound(kind: str, data: st.DataObject) -> None:
     width = data.draw(st.integers(1, 4))
@@ -116,7 +117,7 @@ def test_parts_of_a_failing_class_lose_at_least_the_bound(kind: str, data: st.Da
 
 
 @pytest.mark.parametrize("kind", sorted(CHECKS))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(data=st.data())
 def test_parts_that_keep_a_promise_keep_it_together_unless_it_says_no_bound(kind: str, data: st.DataObject) -> None:
     width = data.draw(st.integers(1, 4))
@@ -128,7 +129,7 @@ def test_parts_that_keep_a_promise_keep_it_together_unless_it_says_no_bound(kind
 
 
 @pytest.mark.parametrize("kind", sorted(CHECKS))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(data=st.data())
 def test_a_class_without_records_loses_none_unless_people_are_promised_a_chance(kind: str, data: st.DataObject) -> None:
     width = data.draw(st.integers(1, 4))
@@ -142,7 +143,7 @@ def test_a_class_without_records_loses_none_unless_people_are_promised_a_chance(
         assert need == 0
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     first=st.integers(1, 10**6),
     tail=st.integers(1, 10**6),

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from sfumato.kernels.linkage.points import TOLERANCE, Metric, PointTree, nearest, own_is_nearest
 from sfumato.kernels.linkage.tree import ABSOLUTE, CATEGORY, SQUARED
+from tests.examples import examples
 from tests.kernels.linkage_inputs import files
 
 nan = float("nan")
@@ -49,7 +50,7 @@ def by_hand(originals: np.ndarray, masked: np.ndarray, metric: Metric, owner: li
     return credits
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(files(60))
 def test_credit_equals_comparing_every_pair(drawn: tuple[np.ndarray, ...]) -> None:
     _, masked, kinds, costs, neutral = drawn
@@ -58,7 +59,7 @@ def test_credit_equals_comparing_every_pair(drawn: tuple[np.ndarray, ...]) -> No
     assert own_is_nearest(originals, masked, metric).tolist() == by_hand(originals, masked, metric)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(files(60))
 def test_the_nearest_point_equals_comparing_every_pair(drawn: tuple[np.ndarray, ...]) -> None:
     queries, points, kinds, costs, neutral = drawn
@@ -100,7 +101,7 @@ def test_identity_links_everybody_and_equal_records_share() -> None:
     assert own_is_nearest(twice, twice).tolist() == [0.5] * 12
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(files(40))
 def test_any_row_of_a_person_is_a_right_answer(drawn: tuple[np.ndarray, ...]) -> None:
     _, masked, kinds, costs, neutral = drawn

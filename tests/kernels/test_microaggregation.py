@@ -16,6 +16,7 @@ from sfumato.kernels.microaggregation import live
 from sfumato.kernels.microaggregation.live import Space, UnassignedMixed, UnassignedNumbers, category_distances, central_category
 from sfumato.kernels.microaggregation.partitions import cbfs, mdav, v_mdav
 from sfumato.kernels.microaggregation.univariate import optimal_groups
+from tests.examples import examples
 from tests.masking import microaggregation_oracles as oracle
 
 #: Blocks so small that a few records need several groups of them and are laid out anew on the way.
@@ -95,7 +96,7 @@ def test_thousands_of_records_fall_into_the_same_clusters_with_and_without_boxes
     assert np.array_equal(mdav(Space.of_numbers(points), k), plain_mdav(points, k))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(grids(), st.data())
 def test_searches_find_what_a_look_at_every_record_finds(points: np.ndarray, data: st.DataObject) -> None:
     with small_blocks():
@@ -153,7 +154,7 @@ def test_mixed_records_fall_into_the_clusters_of_the_definition(records: list[tu
         assert oracle.as_sets(labels.tolist()) == oracle.sets(oracle.mdav(records, k))  # type: ignore[arg-type]
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.lists(st.integers(-20, 20), min_size=2, max_size=9), st.integers(2, 3))
 def test_no_partition_of_one_attribute_beats_the_shortest_path(values: list[int], k: int) -> None:
     if len(values) < k:

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import sfumato
 from sfumato.kernels import compiled
 from tests.conftest import unavailable
+from tests.examples import examples
 from tests.kernels.inputs import INPUTS, comparable
 
 KERNELS = {kernel.__name__: kernel for kernel in compiled.every_kernel()}
@@ -36,7 +37,7 @@ def test_every_kernel_is_compared() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(KERNELS))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(data=st.data())
 def test_compiled_numpy_and_plain_python_give_the_same_numbers(
     machine_code: dict[str, Any], name: str, data: st.DataObject

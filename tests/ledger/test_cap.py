@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sfumato.core.errors import BudgetRefused, InputError
 from sfumato.ledger import Charge, Ledger, LossAmount
 from sfumato.ledger.accounts import EVERYBODY
+from tests.examples import examples
 from tests.ledger.conftest import Place
 
 TENTH = LossAmount.pure("0.1")
@@ -200,7 +201,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps)
 def test_no_interleaving_exceeds_a_grant_or_the_cap(ledger: Ledger, script: list[tuple[str, str, int]]) -> None:
     """Against a model that adds up by hand."""

@@ -15,6 +15,7 @@ from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, PureDP
 from sfumato.dp.accounting.composition import group
 from sfumato.ledger import LossAmount, Protected, UnitChange
 from sfumato.ledger.group_loss import grouped
+from tests.examples import examples
 
 #: e^ε of the mechanisms below, so that all probabilities are fractions.
 BASE = 3
@@ -85,7 +86,7 @@ def test_the_law_of_m_steps_is_within_the_group_loss(weights: list[list[int]], b
     assert max(excess(laws[0], laws[-1], base**steps), excess(laws[-1], laws[0], base**steps)) <= found.delta <= 1
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(1, 12), st.fractions(0, 3, max_denominator=100), st.fractions(0, 1, max_denominator=10**9))
 def test_the_account_and_the_ledger_agree(rows: int, epsilon: Fraction, delta: Fraction) -> None:
     for loss in (PureDP(epsilon), ConcentratedDP(epsilon)):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import BudgetRefused, InputError, LedgerError
 from sfumato.ledger import Charge, Ledger, LossAmount
+from tests.examples import examples
 from tests.ledger.conftest import Place
 
 TENTH = LossAmount.pure("0.1")
@@ -225,7 +226,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps)
 def test_no_interleaving_spends_more_than_the_grant(ledger: Ledger, script: list[tuple[str, int]]) -> None:
     """Against a model that adds up by hand: whatever is open or committed fits into the grant."""

@@ -12,6 +12,7 @@ from sfumato.core.errors import BudgetRefused, InputError, LedgerError
 from sfumato.core.guarantees.loss import ConcentratedDP, PureDP
 from sfumato.ledger import Charge, Entry, Ledger, LossAmount, Protected
 from sfumato.ledger.accounts import Spend
+from tests.examples import examples
 from tests.ledger.conftest import Place
 
 TENTH = LossAmount.pure("0.1")
@@ -261,7 +262,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps)
 def test_what_is_spent_on_a_dataset_is_about_one_unit_whatever_happens(
     ledger: Ledger, script: list[tuple[str, str, Any]]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sfumato.core.errors import BudgetRefused, InputError
 from sfumato.ledger import Charge, Entry, Ledger, LossAmount, Protected
 from sfumato.ledger.group_loss import grouped
+from tests.examples import examples
 from tests.ledger.conftest import Place
 from tests.ledger.test_protected import spend_without_a_unit
 
@@ -283,7 +284,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(steps)
 def test_whatever_happens_no_charge_counts_less_than_it_was_entered_and_the_ledger_verifies(
     ledger: Ledger, script: list[Any]

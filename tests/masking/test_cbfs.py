@@ -16,6 +16,7 @@ import sfumato as sf
 from sfumato.core.errors import Infeasible, MissingColumn, ParameterError
 from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
+from tests.examples import examples
 from tests.masking import microaggregation_oracles as oracle
 
 
@@ -66,7 +67,7 @@ def test_p_sensitive_clusters_are_those_of_the_definition(given: tuple[Any, Any]
     assert oracle.as_sets(outcome.details["labels"]) == oracle.sets(expected)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(people(), st.integers(2, 5), st.sampled_from(["p", "distinct", "entropy", "recursive"]), st.sampled_from([2, 3]))
 def test_every_cluster_is_as_diverse_as_asked_or_the_request_is_refused(
     given: tuple[Any, Any], k: int, kind: str, least: int

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import sfumato as sf
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from tests.conformance.masks import NUMBERS, people
+from tests.examples import examples
 
 Real = NDArray[np.float64]
 
@@ -74,7 +75,7 @@ def test_golden_the_methods_keep_what_burridge_says(seed: int) -> None:
     groups=st.integers(1, 5),
     seed=st.integers(0, 2**20),
 )
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 def test_method_c_keeps_all_first_and_second_moments_whatever_the_groups(
     extra: int, given_columns: int, masked_columns: int, groups: int, seed: int
 ) -> None:

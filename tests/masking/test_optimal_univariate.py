@@ -14,6 +14,7 @@ import sfumato as sf
 from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.masking.optimal_univariate import optimal_partition
+from tests.examples import examples
 from tests.masking import microaggregation_oracles as oracle
 
 
@@ -38,7 +39,7 @@ def test_a_group_of_three_and_one_of_four() -> None:
     assert (outcome.details["x"]["smallest_cluster"], outcome.details["x"]["largest_cluster"]) == (3, 4)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.permutations(range(9)), st.lists(st.integers(0, 30), min_size=9, max_size=9), st.integers(2, 4))
 def test_no_clusters_of_one_attribute_lose_less(order: list[int], values: list[int], k: int) -> None:
     points = [[float(values[i])] for i in order]

@@ -15,6 +15,7 @@ from sfumato.kernels.linkage.points import Metric
 from sfumato.measures.risk.linkage.assignment_linkage import AssignmentLinkage, _least, assigned
 from sfumato.measures.risk.linkage.distance_linkage import DistanceLinkage
 from sfumato.measures.risk.linkage.spaces import LinkageSpace
+from tests.examples import examples
 from tests.measures.masks import NAMES, grouped, noisy, numbers, people, table
 
 X = numbers(300)
@@ -25,7 +26,7 @@ def space(x: np.ndarray, y: np.ndarray) -> LinkageSpace:
     return LinkageSpace(x, y, Metric.euclidean(x.shape[1]), "euclidean")
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.integers(1, 50), st.integers(1, 3), st.sampled_from([0.1, 1.0, 5.0]), st.booleans(), st.integers(0, 10_000))
 def test_the_total_is_the_least_of_all_assignments(rows: int, width: int, noise: float, tied: bool, seed: int) -> None:
     draw = np.random.default_rng(seed)
@@ -76,7 +77,7 @@ def test_ties_of_the_total_are_broken_without_the_truth() -> None:
     assert 10 <= right <= 80
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(st.integers(2, 40), st.integers(0, 10_000))
 def test_the_assignment_does_not_depend_on_who_is_who(rows: int, seed: int) -> None:
     """Pairing the same values with other people changes who is right, never what is assigned."""

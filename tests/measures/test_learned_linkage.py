@@ -19,6 +19,7 @@ from sfumato.measures.risk.linkage.aggregations import Bilinear, Named, aggregat
 from sfumato.measures.risk.linkage.aligned_files import AlignedFiles
 from sfumato.measures.risk.linkage.distance_learning import Effort, WeightSearch
 from sfumato.measures.risk.linkage.programme import PairPool, reachable, solve_exactly
+from tests.examples import examples
 
 FAMILIES = get_args(Named)
 MARGIN = 1e-6
@@ -97,7 +98,7 @@ def test_for_two_attributes_every_choquet_integral_is_2_additive() -> None:
     assert [len(antichains(attributes)) for attributes in (1, 2, 3, 4)] == [1, 4, 18, 166]
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     st.sampled_from(FAMILIES),
     st.integers(2, 14),

@@ -15,6 +15,7 @@ from sfumato.core.errors import InputError, ParameterError
 from sfumato.data.masked import Masked
 from sfumato.kernels.linkage.agreement import agreement_counts, best_agreement
 from sfumato.measures.risk.linkage.probabilistic_linkage import ProbabilisticLinkage, expectation_maximisation
+from tests.examples import examples
 from tests.measures.masks import NAMES, grouped, noisy, numbers, people, resampled, table
 
 X = numbers(300)
@@ -42,7 +43,7 @@ def test_pattern_counts_equal_counting_pairs(files: tuple[list[np.ndarray], list
     assert agreement_counts(left, right).tolist() == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(coded(), st.lists(st.sampled_from([0.5, 1.0, 1.5, 2.0]), min_size=4, max_size=4))
 def test_best_agreement_equals_looking_at_every_pair(
     files: tuple[list[np.ndarray], list[np.ndarray]], drawn: list[float]

@@ -28,6 +28,7 @@ from sfumato.measures.utility.probabilistic_loss import (
     quantile_variances,
     silverman_bandwidth,
 )
+from tests.examples import examples
 from tests.measures.masked_tables import data_like, microdata, noisy, people, synthetic, taken, with_gaps
 
 PIL = ProbabilisticInformationLoss()
@@ -211,7 +212,7 @@ def test_more_noise_loses_more_on_average() -> None:
     assert means[0] < means[1] < means[2] < 1
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.integers(0, 10_000), st.floats(1e-3, 1e6), st.floats(-1e6, 1e6), st.floats(0, 2))
 def test_units_do_not_matter_and_the_loss_is_a_chance(seed: int, factor: float, shift: float, amount: float) -> None:
     draw = np.random.default_rng(seed)

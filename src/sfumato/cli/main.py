@@ -8,12 +8,13 @@ one clean message; SFUMATO_DEBUG=1 shows where they came from, without the value
 from __future__ import annotations
 
 import errno
+import functools
 import json
 import logging
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import typer
 from typer.exceptions import Abort, TyperException
@@ -66,13 +67,19 @@ def main() -> None:
     sys.exit(code)
 
 
+@functools.cache
+def commands() -> Callable[..., object]:
+    """All commands with their options, read from their functions once however many are run."""
+    return typer.main.get_command(app)
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     as_json = "--json" in arguments
     if sys.stdout is None:  # said before the work, not after it
         return _failed(SourceError(NOWHERE), NOWHERE, SourceError.exit_code, False)
     try:
-        code = app(args=list(arguments), prog_name="sfumato", standalone_mode=False)
+        code = commands()(args=list(arguments), prog_name="sfumato", standalone_mode=False)
     except (KeyboardInterrupt, Abort) as error:
         return _failed(error, _STOPPED, 130, as_json)
     except SystemExit as leaving:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal as OneOf
 from typing import TypeAlias
 
@@ -63,10 +64,10 @@ class CompiledQuery:
     dialect: Dialect
     columns: Mapping[str, Kind]
 
-    @property
+    @cached_property
     def sql(self) -> str:
-        """The text to send."""
-        return self.expression.sql(dialect=self.dialect, comments=False)
+        """The text to send; writing it rearranges `expression`, so that one is not read afterwards."""
+        return self.expression.sql(dialect=self.dialect, comments=False, copy=False)
 
     def physical_names(self) -> tuple[str, ...]:
         """What the query itself calls its columns, in order."""

@@ -14,6 +14,7 @@ from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.loss import ApproxDP, PureDP
 from sfumato.dp.accounting.advanced import advanced_composition, optimal_composition
 from tests.dp.accounting.precise import real
+from tests.examples import examples
 
 
 def enumerated_delta(epsilon: Fraction, times: int, total: mpmath.mpf) -> mpmath.mpf:
@@ -27,7 +28,7 @@ def enumerated_delta(epsilon: Fraction, times: int, total: mpmath.mpf) -> mpmath
     return mpmath.fsum(excess)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(
     st.fractions(min_value=Fraction(1, 20), max_value=2, max_denominator=20),
     st.integers(1, 7),

@@ -16,6 +16,7 @@ from sfumato.dp.accounting.disjoint import composed
 from sfumato.dp.accounting.predicates import among, equals, within
 from sfumato.engines.expressions import And, Compare, Expression, Literal, Not, OneOfValues, Or
 from tests.dp.accounting.rows import truth
+from tests.examples import examples
 
 AGES, TOWNS = range(6), ("Rome", "Oslo", "Bern")
 
@@ -64,7 +65,7 @@ def truth_of(asked: list[tuple[Expression | None, int]], replaced: bool) -> int:
     return max(sum(asked[i][1] for i in each) for each in changed)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(questions, st.booleans())
 def test_the_total_is_never_below_the_truth_nor_above_the_sum(asked: list[tuple[Expression | None, int]], replaced: bool) -> None:
     relation = "replace" if replaced else "add_remove"
@@ -72,7 +73,7 @@ def test_the_total_is_never_below_the_truth_nor_above_the_sum(asked: list[tuple[
     assert truth_of(asked, replaced) <= total.epsilon <= sum(cost for _, cost in asked)  # type: ignore[attr-defined]
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(questions, st.booleans())
 def test_without_listing_all_sets_the_total_is_still_no_understatement(
     asked: list[tuple[Expression | None, int]], replaced: bool

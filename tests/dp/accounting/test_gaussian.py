@@ -18,6 +18,7 @@ from sfumato.dp.accounting.gaussian import (
 )
 from sfumato.dp.accounting.zcdp import delta_for
 from tests.dp.accounting import precise
+from tests.examples import examples
 
 epsilons = st.fractions(min_value=Fraction(1, 1000), max_value=20, max_denominator=1000)
 sigmas = st.fractions(min_value=Fraction(1, 10), max_value=1000, max_denominator=100)
@@ -39,7 +40,7 @@ def test_delta_is_never_understated_and_exact_to_nine_digits(epsilon: Fraction, 
     assert truth <= found <= truth * (1 + precise.real("1e-9")) + precise.real("2e-60")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(epsilons, deltas)
 def test_the_deviation_suffices_and_a_smaller_one_does_not(epsilon: Fraction, delta: Fraction) -> None:
     sigma = gaussian_sigma(epsilon, delta)
@@ -47,7 +48,7 @@ def test_the_deviation_suffices_and_a_smaller_one_does_not(epsilon: Fraction, de
     assert precise.gaussian_delta(epsilon, sigma * (1 - Fraction(1, 10**10)), Fraction(1)) > precise.real(delta)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(st.fractions(min_value=Fraction(1, 2), max_value=100, max_denominator=100), deltas)
 def test_the_epsilon_of_a_deviation_suffices(sigma: Fraction, delta: Fraction) -> None:
     epsilon = gaussian_epsilon(sigma, delta)
@@ -66,7 +67,7 @@ def test_no_epsilon_at_all_leaves_the_total_variation() -> None:
     assert float(gaussian_delta(0, 1)) == pytest.approx(0.3829249225480, abs=2e-12)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     st.fractions(min_value=0, max_value=4, max_denominator=20),
     st.fractions(min_value=Fraction(1, 5), max_value=60, max_denominator=7),
@@ -79,7 +80,7 @@ def test_discrete_delta_is_its_definition_summed(epsilon: Fraction, variance: Fr
     assert found <= truth * (1 + precise.real("1e-9")) + precise.real("2e-60")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.fractions(min_value=0, max_value=3, max_denominator=20), st.integers(1, 4000))
 def test_discrete_noise_never_exceeds_its_zcdp_bound(epsilon: Fraction, variance: int) -> None:
     assert discrete_gaussian_delta(epsilon, variance) <= delta_for(Fraction(1, 2 * variance), epsilon)

@@ -17,6 +17,7 @@ from sfumato.dp.accounting.lee_clifton import (
     identification_risk,
     leave_one_out,
 )
+from tests.examples import examples
 
 FOUR = leave_one_out([1, 2, 3, 10])
 
@@ -52,14 +53,14 @@ def largest_on_a_grid(worlds: Worlds, epsilon: float) -> float:
 universes = st.lists(st.integers(0, 40), min_size=3, max_size=6, unique=True)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(universes, st.fractions(min_value=Fraction(1, 100), max_value=4, max_denominator=100))
 def test_the_risk_is_the_largest_posterior_over_all_answers(universe: list[int], epsilon: Fraction) -> None:
     worlds = leave_one_out(universe)
     assert float(identification_risk(worlds, epsilon)) == pytest.approx(largest_on_a_grid(worlds, float(epsilon)), abs=1e-9)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(universes, st.sampled_from(["0.4", "0.5", "0.9"]))
 def test_the_exact_epsilon_keeps_the_risk_and_no_larger_one_does(universe: list[int], risk: str) -> None:
     worlds = leave_one_out(universe)
@@ -68,7 +69,7 @@ def test_the_exact_epsilon_keeps_the_risk_and_no_larger_one_does(universe: list[
     assert identification_risk(worlds, epsilon * (1 + Fraction(1, 10**9))) > Fraction(risk)
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(universes, st.sampled_from(["0.4", "0.5", "0.9"]))
 def test_the_closed_form_is_never_above_the_exact_value(universe: list[int], risk: str) -> None:
     worlds = leave_one_out(universe)

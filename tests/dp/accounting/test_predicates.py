@@ -24,6 +24,7 @@ from sfumato.engines.expressions import (
     Reference,
 )
 from tests.dp.accounting.rows import truth
+from tests.examples import examples
 
 POSITIVE, NEGATIVE = equals("hiv", "positive"), equals("hiv", "negative")
 
@@ -139,7 +140,7 @@ conditions = st.recursive(
 )
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(conditions, conditions)
 def test_disjointness_is_claimed_exactly_when_no_row_fulfils_both(one: Expression, other: Expression) -> None:
     """The values cover every region of the constants used, so the search must agree with the enumeration."""

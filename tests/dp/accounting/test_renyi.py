@@ -23,6 +23,7 @@ from sfumato.dp.accounting.renyi import (
 )
 from sfumato.dp.accounting.zcdp import epsilon_for
 from tests.dp.accounting.precise import real, smallest_zcdp_delta
+from tests.examples import examples
 
 orders = st.fractions(min_value=Fraction(11, 10), max_value=64, max_denominator=20)
 epsilons = st.fractions(min_value=Fraction(1, 100), max_value=8, max_denominator=100)
@@ -38,7 +39,7 @@ def close_above(found: Fraction, truth: mpmath.mpf) -> bool:
     return truth <= real(found) <= truth * (1 + mpmath.mpf("1e-9")) + mpmath.mpf("1e-50")
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(epsilons, orders)
 def test_randomised_response_attains_the_pure_curve(epsilon: Fraction, order: Fraction) -> None:
     likely = mpmath.exp(real(epsilon)) / (1 + mpmath.exp(real(epsilon)))
@@ -60,7 +61,7 @@ def test_randomised_response_over_several_answers(truth: Fraction, answers: int,
     assert real(found) <= divergence(pairs, order) * (1 + mpmath.mpf("1e-9")) + mpmath.mpf("1e-40")
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.fractions(min_value=Fraction(1, 2), max_value=6, max_denominator=10), st.integers(1, 5), orders)
 def test_discrete_laplace_is_its_definition_summed(scale: Fraction, sensitivity: int, order: Fraction) -> None:
     decay = mpmath.exp(-1 / real(scale))
@@ -73,7 +74,7 @@ def test_discrete_laplace_is_its_definition_summed(scale: Fraction, sensitivity:
     assert truth <= found <= truth * (1 + mpmath.mpf("1e-9")) + mpmath.mpf("1e-30")
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.fractions(min_value=Fraction(1, 2), max_value=10, max_denominator=10), orders)
 def test_laplace_is_its_definition_integrated(scale: Fraction, order: Fraction) -> None:
     alpha, ratio = real(order), 1 / real(scale)
@@ -103,7 +104,7 @@ def test_one_order_of_a_zcdp_loss_never_says_more_than_all_orders(rho: Fraction,
     assert approx_from_renyi(*stated, delta=delta).epsilon >= epsilon_for(rho, delta) * (1 - Fraction(1, 10**10))
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.fractions(min_value=Fraction(1, 100), max_value=3, max_denominator=100), epsilons, orders)
 def test_delta_of_an_order_is_never_understated(rho: Fraction, epsilon: Fraction, order: Fraction) -> None:
     found = delta_from_renyi(RenyiDP(order, rho * order), epsilon=epsilon)

@@ -13,6 +13,7 @@ from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP
 from sfumato.dp.accounting.gaussian import gaussian_delta
 from sfumato.dp.accounting.zcdp import approx_from_zcdp, delta_for, epsilon_for, epsilon_for_simple, rho_for
 from tests.dp.accounting.precise import real, smallest_zcdp_delta
+from tests.examples import examples
 
 rhos = st.fractions(min_value=Fraction(1, 10**6), max_value=20, max_denominator=10**6)
 deltas = st.integers(1, 15).map(lambda power: Fraction(1, 10**power))
@@ -25,7 +26,7 @@ def test_known_digits() -> None:
     assert float(rho_for(1, "1e-6")) == pytest.approx(0.0243559703595, abs=1e-12)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(rhos, deltas)
 def test_epsilon_is_never_understated_and_is_the_optimum_to_eleven_digits(rho: Fraction, delta: Fraction) -> None:
     epsilon = epsilon_for(rho, delta)
@@ -34,7 +35,7 @@ def test_epsilon_is_never_understated_and_is_the_optimum_to_eleven_digits(rho: F
         assert smallest_zcdp_delta(rho, epsilon * (1 - Fraction(1, 10**10))) >= real(delta) * (1 - real("1e-9"))
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(rhos, epsilons)
 def test_delta_is_never_understated_and_is_the_optimum(rho: Fraction, epsilon: Fraction) -> None:
     found, truth = delta_for(rho, epsilon), smallest_zcdp_delta(rho, epsilon)
@@ -42,7 +43,7 @@ def test_delta_is_never_understated_and_is_the_optimum(rho: Fraction, epsilon: F
     assert real(found) <= truth * (1 + real("1e-9")) + real("2e-60")
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(epsilons, deltas)
 def test_rho_is_never_overstated_and_nearly_all_of_it_is_granted(epsilon: Fraction, delta: Fraction) -> None:
     rho = rho_for(epsilon, delta)

@@ -21,6 +21,7 @@ from sfumato.kernels.changes.channel import Channel
 from sfumato.lessons.regression_leak import MILLIONAIRE, generated_incomes, least_squares
 from tests.dp.mechanisms.cases import INCOMES
 from tests.dp.mechanisms.test_laws import fits
+from tests.examples import examples
 
 BOTH: tuple[Neighbours, ...] = ("add_remove", "replace")
 
@@ -41,7 +42,7 @@ def test_median_draws_the_exponential_mechanism(neighbours: Neighbours) -> None:
     assert fits(drawn, {float(place): mass for place, mass in enumerate(law)})
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.lists(st.integers(0, 5), max_size=5), st.integers(0, 5), st.integers(0, 5), st.sampled_from(BOTH))
 def test_the_law_of_the_median_is_private(rest: list[int], one: int, other: int, neighbours: Neighbours) -> None:
     tables = (tuple(rest), (*rest, one)) if neighbours == "add_remove" else ((*rest, one), (*rest, other))
@@ -78,7 +79,7 @@ def test_extreme_quantiles_are_allowed() -> None:
 
 
 @pytest.mark.parametrize("neighbours", BOTH)
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(
     rows=st.lists(st.tuples(st.floats(-1, 5), st.floats(-9, 9)), max_size=4),
     one=st.tuples(st.floats(-1, 5), st.floats(-9, 9)),

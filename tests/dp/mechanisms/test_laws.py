@@ -21,6 +21,7 @@ from sfumato.dp.mechanisms.exact_choice import choose
 from sfumato.dp.mechanisms.grid import Grid, power_of_two_below
 from sfumato.dp.mechanisms.laws import Law, laplace_delta, laplace_law, uniform_law
 from sfumato.kernels.changes.channel import Channel
+from tests.examples import examples
 
 #: False-alarm rate of each chi-square test; there are fewer than thirty.
 ALARM = 1e-8
@@ -46,7 +47,7 @@ def test_bounded_laplace_and_redraw_have_the_same_law(kind: type[dp.BoundedLapla
     assert fits([mechanism.answer(value, source) for _ in range(4000)], mechanism.grid_law(value))
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(
     st.integers(2, 25),
     st.fractions(Fraction(1, 30), 3, max_denominator=30),
@@ -118,7 +119,7 @@ def test_permute_and_flip_draws_its_law_and_is_never_worse_than_exponential() ->
     assert np.dot(law, SCORES[1]) >= np.dot(other, SCORES[1])
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(
     st.lists(st.integers(-3, 3), min_size=2, max_size=4),
     st.data(),
@@ -157,7 +158,7 @@ def noisy_max_law(scores: list[int], ratio: float) -> list[float]:
     return law
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(st.lists(st.integers(-2, 2), min_size=2, max_size=3), st.data(), st.sampled_from([Fraction(1), Fraction(2)]))
 def test_report_noisy_max_is_private_with_its_rule_for_ties(scores: list[int], data: Any, epsilon: Fraction) -> None:
     mechanism = dp.ReportNoisyMax(tuple("abc"[: len(scores)]), 1, epsilon, step=1)
@@ -223,7 +224,7 @@ def test_sparse_vector_draws_its_law_and_stops() -> None:
     assert abs(share - law[(True,)]) < 0.13
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 60)), min_size=1, max_size=6))
 def test_choosing_with_multiplicities_never_takes_what_is_not_there(entries: list[tuple[int, int]]) -> None:
     counts, penalties = [count for count, _ in entries], [penalty for _, penalty in entries]
@@ -256,7 +257,7 @@ def test_a_choice_on_the_border_draws_more_bits() -> None:
     assert last.asked > 8
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(
     st.integers(1, 40),
     st.fractions(0, 2, max_denominator=20),

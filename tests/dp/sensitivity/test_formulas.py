@@ -20,6 +20,7 @@ from sfumato.dp import sensitivity
 from sfumato.dp.sensitivity.baskets import Differing
 from sfumato.dp.sensitivity.graphs import Differing as GraphDiffering
 from sfumato.dp.sensitivity.graphs import Graph, brute_force, degrees
+from tests.examples import examples
 
 BOTH: tuple[Neighbours, ...] = ("add_remove", "replace")
 SMALL = [-2, 0, 3, 5]
@@ -171,7 +172,7 @@ def test_graphs_with_four_vertices() -> None:
     assert sensitivity.degree_at_least("edge").l1 == 2 and sensitivity.degree_at_least("node", vertices=4).l1 == 5
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.lists(st.integers(-9, 9), min_size=2, max_size=4, unique=True), st.sampled_from(BOTH))
 def test_no_formula_is_below_brute_force(domain: list[int], neighbours: Neighbours) -> None:
     low, high = min(domain), max(domain)

@@ -23,6 +23,7 @@ from sfumato.dp.sql.parse import sql_text
 from tests.dp.sql import brute_force as plain
 from tests.dp.sql.database import CITIES, CUSTOMERS, ORDERS, regions
 from tests.dp.sql.random_queries import CUSTOMER_TYPES, ORDER_TYPES, customer_rows, order_rows, queries
+from tests.examples import examples
 
 NO_NOISE = 10**13
 WIDE = {"max_rows": 400, "max_groups": 200}  # no unit of these tables reaches it
@@ -247,14 +248,14 @@ _BOUNDS = st.fixed_dictionaries(
 )
 
 
-@settings(_LAX, max_examples=8)
+@settings(_LAX, max_examples=examples(8))
 @given(_TABLES, queries(), _BOUNDS)
 def test_the_integers_before_noise_are_those_of_a_plain_evaluation(tables: Any, query: str, bounds: dict[str, Any]) -> None:
     check_integers(*tables, query, bounds)
 
 
 @pytest.mark.slow
-@settings(_LAX, max_examples=150)
+@settings(_LAX, max_examples=examples(150))
 @given(_TABLES, queries(), _BOUNDS)
 def test_the_integers_before_noise_of_full_tables_are_those_of_a_plain_evaluation(
     tables: Any, query: str, bounds: dict[str, Any]
@@ -263,7 +264,7 @@ def test_the_integers_before_noise_of_full_tables_are_those_of_a_plain_evaluatio
 
 
 @pytest.mark.slow
-@settings(_LAX, max_examples=150)
+@settings(_LAX, max_examples=examples(150))
 @given(customer_rows(), order_rows(), queries(), _BOUNDS)
 def test_the_integers_before_noise_are_those_of_a_plain_evaluation_for_many_queries(
     customers: list[dict[str, Any]], orders: list[dict[str, Any]], query: str, bounds: dict[str, Any]
@@ -274,7 +275,7 @@ def test_the_integers_before_noise_are_those_of_a_plain_evaluation_for_many_quer
 _OF_RECORDS = queries().filter(lambda text: "DISTINCT" not in text and "customer_id" not in text)
 
 
-@settings(_LAX, max_examples=12)
+@settings(_LAX, max_examples=examples(12))
 @given(_TABLES, _OF_RECORDS)
 def test_where_each_record_is_a_unit_every_row_counts_once(tables: Any, query: str) -> None:
     check_integers(*tables, query, {"max_rows": 1, "max_groups": 1}, records=True)
@@ -321,14 +322,14 @@ def check_answer(shown: Any, text: str, values: Sequence[Any], units: int, *, wi
 _LARGEST_ROUNDING = 400_000.0**2 * 2.0**-18
 
 
-@settings(_LAX, max_examples=8)
+@settings(_LAX, max_examples=examples(8))
 @given(_TABLES, queries())
 def test_with_next_to_no_noise_answers_are_those_of_a_plain_evaluation(tables: Any, query: str) -> None:
     check_answers(*tables, query)
 
 
 @pytest.mark.slow
-@settings(_LAX, max_examples=80)
+@settings(_LAX, max_examples=examples(80))
 @given(customer_rows(), order_rows(), queries())
 def test_with_next_to_no_noise_the_answers_of_many_queries_are_those_of_a_plain_evaluation(
     customers: list[dict[str, Any]], orders: list[dict[str, Any]], query: str

@@ -14,6 +14,7 @@ from sfumato.dp.sql.measuring import _leaves, flat_plan, run, split
 from sfumato.dp.sql.noise import Price, Request, price
 from sfumato.dp.sql.question import Question
 from tests.dp.sql.random_queries import customer_rows, opened, options, order_rows, queries
+from tests.examples import examples
 
 SALT = "ab" * 16
 
@@ -64,7 +65,7 @@ def check_neighbours(customers: list[dict[str, Any]], orders: list[dict[str, Any
             assert sum(change**2 for change in changes) <= noise.l2_squared
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=examples(8), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(customer_rows(), order_rows(), queries(), options())
 def test_one_unit_less_changes_no_measurement_by_more_than_its_sensitivity(
     customers: list[dict[str, Any]], orders: list[dict[str, Any]], query: str, bounds: dict[str, Any]
@@ -73,7 +74,7 @@ def test_one_unit_less_changes_no_measurement_by_more_than_its_sensitivity(
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(customer_rows(), order_rows(), queries(), options())
 def test_the_same_for_many_more_queries(
     customers: list[dict[str, Any]], orders: list[dict[str, Any]], query: str, bounds: dict[str, Any]
@@ -81,7 +82,7 @@ def test_the_same_for_many_more_queries(
     check_neighbours(customers, orders, query, bounds)
 
 
-@settings(max_examples=9, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(9), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 3), st.integers(1, 3), st.sampled_from(["sample", "truncate"]))
 def test_a_heavy_unit_is_held_to_its_bounds(rows: int, groups: int, bounding: str) -> None:
     heavy = [

@@ -28,6 +28,7 @@ from sfumato.dp.sql.noise import Request, price
 from sfumato.ledger import Charge, Ledger, LossAmount, Protected
 from tests.dp.sql.database import session
 from tests.dp.sql.random_queries import customer_rows, opened, order_rows, queries
+from tests.examples import examples
 
 ASKED = (
     "SELECT city, COUNT(*) AS n, AVG(income) AS mean, MEDIAN(age) AS middle FROM customers WHERE age > 30 AND income < 90000 "
@@ -203,7 +204,7 @@ def test_what_is_kept_is_small(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.integers(-(2**70), 2**70) | st.integers(-300, 300), max_size=300), st.integers(0, 64))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_packed_numbers_are_the_same_numbers(numbers: list[int], shift: int) -> None:
     moved = [number >> shift for number in numbers]
     stored = json.loads(json.dumps(packed(moved)))
@@ -291,7 +292,7 @@ def parsed_identity(asked: sf.Session, select: exp.Select, **given: Any) -> Iden
 
 @pytest.mark.slow
 @given(queries(), st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_rewritten_question_is_the_same_question(query: str, draw: random.Random) -> None:
     asked = empty()
     select = asked._parsed(query)
@@ -303,7 +304,7 @@ def test_a_rewritten_question_is_the_same_question(query: str, draw: random.Rand
 
 @pytest.mark.slow
 @given(customer_rows(), order_rows(), queries(), st.randoms(use_true_random=False))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_a_rewritten_question_measures_the_same_before_noise(
     customers: list[dict[str, Any]], orders: list[dict[str, Any]], query: str, draw: random.Random
 ) -> None:
@@ -334,7 +335,7 @@ def _exact(asked: sf.Session, query: str) -> dict[str, dict[tuple[str, ...], Any
 
 @pytest.mark.slow
 @given(queries(), st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_a_changed_question_is_another_question(query: str, draw: random.Random) -> None:
     asked = empty()
     select = asked._parsed(query)

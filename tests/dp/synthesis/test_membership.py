@@ -60,7 +60,7 @@ def test_a_synthesis_with_too_little_noise_is_found_out(method, module, monkeypa
         neighbours=(WITH_OUTLIER, WITHOUT),
         epsilon=epsilon_for("0.01", DELTA),
         delta=DELTA,
-        samples=800,
+        samples=400,
         seconds=3000,
     )
     assert found.refuted

@@ -5,6 +5,7 @@ What the owner sees besides was computed from the original and never enters the 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -56,14 +57,24 @@ def _risk(certificate: Certificate, sizes: NDArray[np.int64]) -> dict[str, float
 
 def _figures(certificate: Certificate, sizes: NDArray[np.int64]) -> dict[str, str]:
     """The figures that need nothing but the classes of the published rows."""
-    from sfumato.report.figures.class_sizes import class_sizes, risk_profile
-
     if not sizes.size:
         return {}
     if _has_units(certificate):  # k and the risk are about units, and these are classes of records
-        return {"class_sizes": class_sizes(sizes)}
+        return dict(_drawn(sizes.tobytes(), None, risk=False))
     promised = [int(claim.parameters["k"]) for claim in certificate.claims if claim.guarantee == "KAnonymity"]
-    return {"class_sizes": class_sizes(sizes, k=promised[0] if promised else None), "risk_profile": risk_profile(sizes)}
+    return dict(_drawn(sizes.tobytes(), promised[0] if promised else None, risk=True))
+
+
+@functools.lru_cache(maxsize=2)
+def _drawn(sizes: bytes, k: int | None, *, risk: bool) -> Mapping[str, str]:
+    """The figures of these sizes. Both cards of a release show them, and so does the page that `verify` makes again: drawing is
+    most of the work of a card, so the last figures are kept."""
+    import numpy as np
+
+    from sfumato.report.figures.class_sizes import class_sizes, risk_profile
+
+    values = np.frombuffer(sizes, dtype=np.int64)
+    return {"class_sizes": class_sizes(values, k=k), **({"risk_profile": risk_profile(values)} if risk else {})}
 
 
 def _has_units(certificate: Certificate) -> bool:
