@@ -88,6 +88,11 @@ def is_mask(entry: Plain | None) -> bool:
     return entry is not None and registry.has("mask", entry.get("name"))
 
 
+def is_drawn(entry: Plain | None) -> bool:
+    """Whether a method is a mask that draws at random: then each run is a release of its own, whatever its rows."""
+    return entry is not None and is_mask(entry) and not registry.find("mask", entry["name"]).certain
+
+
 def described(kind: type[object]) -> PlainDict:
     """What an algorithm does, in a line, and its parameters with their defaults."""
     what = (kind.__doc__ or "").strip().split("\n")[0]

@@ -60,8 +60,9 @@ class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"
     """An adversary who knows a target's raw quasi-identifiers, and that the target is in every release.
 
     `knowledge`: `OtherReleases`, a view or several. With the original the combinations of classes are
-    those of real people, with a register those of its people; without either all combinations whose texts may stand for the same raw values, each record being spread
-    evenly over those that can be the same one: a rough estimate, often of too many people, as some combinations hold nobody.
+    those of real people, with a register those of its people; without either all combinations whose texts may stand for the
+    same raw values, each record being spread evenly over those that can be the same one: a rough estimate, often of too many
+    people, as some combinations hold nobody.
 
     What is a quasi-identifier in one release is taken for one in all: who knows it finds it wherever it is
     shown. Masked and synthetic releases are refused (`Unsupported`): their values are not those of people.
@@ -108,8 +109,8 @@ class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"
         overlays = _overlays(views, releases, quasi, names, others)
         # some people of a register say nothing of how many there are
         apart = differences(releases, overlays[0].joint, others.unread, everybody=others.original is not None)
-        known = "counted" if others.original is not None else "estimated" if others.register is None else OF_A_REGISTER
-        return _result(views, releases, overlays, names, apart, known)
+        people_are = "counted" if others.original is not None else "estimated" if others.register is None else OF_A_REGISTER
+        return _result(views, releases, overlays, names, apart, people_are)
 
 
 def sensitive_candidates(views: Sequence[TableView], target: Mapping[str, str | None], attribute: str) -> frozenset[str | None]:
@@ -178,8 +179,8 @@ def _overlays(
 ) -> list[_Overlay]:
     """All releases combined, then each two of them."""
     every = tuple(range(len(views)))
-    known = others.register if others.original is None else others.original
-    looked_up = None if known is None else LookedUp.of(releases, known)
+    people = others.register if others.original is None else others.original
+    looked_up = None if people is None else LookedUp.of(releases, people)
     overlays = []
     for chosen in (every, *(combinations(every, 2) if len(every) > 2 else ())):
         some = [releases[place] for place in chosen]
