@@ -129,6 +129,20 @@ class TestEveryMask:
             if pa.types.is_floating(values.type):
                 assert not np.isnan(values.drop_null().to_numpy()).any()
 
+    def test_missing_values_stay_missing_where_it_says_so(self, name: str) -> None:
+        mask, data = example(name, mixed_columns_for(name)), people(seed=3, missing=0.1)
+        masked = apply(mask, data)
+        if not mask.shows_missing:
+            return
+        assert masked.rows is not None
+        behind = data.table().take(masked.rows)
+        for column in masked.columns:
+            assert behind.column(column).null_count
+            assert masked.table.column(column).is_null().equals(behind.column(column).is_null())
+
+    def test_what_draws_nothing_is_the_same_for_every_seed(self, name: str) -> None:
+        assert not example(name).certain or name in CERTAIN
+
     def test_strata_are_masked_apart_and_stay(self, name: str) -> None:
         mask = dataclasses.replace(example(name), strata=("region",))
         if name in ("PartiallySynthetic",):

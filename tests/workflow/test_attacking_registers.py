@@ -15,9 +15,10 @@ import pytest
 import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.core.errors import VerificationFailed
+from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.workflow.attacking.registers import CodesNotApplied
 from sfumato.workflow.earlier.read_alike import read_described
-from sfumato.workflow.earlier.readings import digest_of_code
+from sfumato.workflow.earlier.readings import digest_of_code, written_as
 from sfumato.workflow.publishing.scoring import Checked
 from sfumato.workflow.verifying.folder_parts import refuse_other_attacks
 from sfumato.workflow.verifying.verify import certificate_of
@@ -124,6 +125,38 @@ def test_a_code_known_by_its_digest_is_found_with_and_without_a_point(code: str,
     described = {"age": sf.Column(type="number", missing=(digest_of_code(code),))}
     read = read_described(pa.table({"age": cells}), described)
     assert read.table().column("age").to_pylist() == [None, 7.0]
+
+
+@pytest.mark.parametrize("code", ["1e3", "1000.00", "+1000", " 1000 "])
+@pytest.mark.parametrize("cells", [[1000, 7], [1000.0, 7.0], ["1e3", "7"], ["1000.000", "7.0"]])
+def test_a_code_among_numbers_is_known_by_its_value(code: str, cells: list[Any]) -> None:
+    own = sf.read(pa.table({"pay": [1000.0, 7.0]}), {"columns": {"pay": {"type": "number", "missing": [code, "NA"]}}})
+    told = written_as(own, ["pay"])
+    assert told == written_as(own.with_schema(Schema(columns={"pay": Column(type="number", missing=("NA", "1000"))})), ["pay"])
+    described = {"pay": Column(type=told["pay"]["type"], missing=tuple(told["pay"]["missing"]))}
+    assert read_described(pa.table({"pay": cells}), described).table().column("pay").to_pylist() == [None, 7.0]
+
+
+def test_a_code_among_texts_is_known_by_its_text() -> None:
+    own = sf.read(pa.table({"zip": ["1000", "7"]}), {"columns": {"zip": {"type": "string", "missing": ["1000"]}}})
+    told = written_as(own, ["zip"])["zip"]
+    described = {"zip": Column(type="string", missing=tuple(told["missing"]))}
+    assert read_described(pa.table({"zip": ["1e3", "1000"]}), described).table().column("zip").to_pylist() == ["1e3", None]
+
+
+def test_a_release_keeps_what_it_claims_however_its_codes_are_written(tmp_path: Path) -> None:
+    pay = pa.table({"pay": [[1000.0, 1.5, 2.5, 10.0, 30.0][n % 5] for n in range(100)]})
+    pd.DataFrame({"pay": pay["pay"].to_pylist() * 3}).to_csv(tmp_path / "all.csv", index=False)
+    found = {}
+    for place, code in enumerate(("1000", "1e3", "1000.00")):
+        described = {"pay": Column(role="quasi", type="number", missing=(code,), hierarchy=HierarchySpec(intervals=(5, 20)))}
+        schema = Schema(dataset="d", columns=described)
+        everybody = sf.read(tmp_path / "all.csv", schema)
+        made = sf.protect(sf.read(pay, schema), sf.KMap(2), sf.Lattice(), population=everybody)
+        folder = made.save(tmp_path / str(place))
+        assert sf.verify(folder, population=tmp_path / "all.csv").holds
+        [found[code]] = sf.attack(made, register=pay, only="Linkage")
+    assert found["1000"] == found["1e3"] == found["1000.00"]
 
 
 def test_what_was_read_under_a_schema_stays_as_it_is(place: Path) -> None:

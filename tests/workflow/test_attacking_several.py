@@ -98,3 +98,19 @@ def test_a_saved_release_is_attacked_with_earlier_ones_that_can_be_read(tmp_path
     assert "Combined, for people" in found["finding"]
     with pytest.raises(Unsupported, match=OTHERWISE):
         attack_folder(tmp_path / "99 is none", earlier=[tmp_path / "integer"], only=["Intersection"])
+
+
+def test_a_register_of_some_people_counts_nobody() -> None:
+    """Whoever lists every sixth person knows of one in town b, where six are, and of three in towns of twenty."""
+    towns = ["a"] * 20 + ["b"] * 6 + ["c"] * 20
+    described = {"town": Column(role="quasi", type="string"), "ill": Column(role="sensitive", type="string")}
+    people = sf.read(pa.table({"town": towns, "ill": ["flu", "gout"] * 23}), Schema(dataset="d", columns=described))
+    fine, coarse = (sf.protect(people, sf.KAnonymity(k), sf.Lattice(suppression=0.3)) for k in (5, 10))
+    whole = people.table().select(["town"])
+    [alone] = sf.attack(fine, earlier=[coarse], only="Intersection")
+    for register in (whole, whole.take(list(range(0, 46, 6))), pa.concat_tables([whole, whole])):
+        [found] = sf.attack(fine, earlier=[coarse], register=register, only="Intersection")
+        shared = ("differencing_groups", "differencing_people", "smallest_difference", "worst_remaining_group")
+        assert [found.details[name] for name in shared] == [alone.details[name] for name in shared] == [0, 0, 0, 20]
+        assert found.details["people_are"] == "of the register" and "worst_joint_group" not in found.details
+        assert "people of the register" in found.finding and "today" not in found.finding

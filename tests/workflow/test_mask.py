@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import stat
 from pathlib import Path
@@ -16,6 +17,7 @@ import sfumato as sf
 from sfumato.core.errors import InputError, RecipeError, SfumatoError, VerificationFailed
 from sfumato.data.schema import Column, Schema
 from sfumato.workflow.publishing.written_files import pretty
+from sfumato.workflow.verifying.transparency import MISSING_SHOWN, check_missing_shown
 from tests.workflow.attacked import attack_folder
 
 SCHEMA = Schema(
@@ -238,3 +240,36 @@ def test_a_table_without_its_pseudonyms_is_not_said_to_have_them() -> None:
         release = sf.mask(people, method, utility=(), risk=())
         assert ("name" in release.data.column_names) is shown
         assert any("pseudonym" in notice for notice in release.certificate.notices) is shown
+
+
+GAPS = pa.table({"g": [None, "", "a", "b"] * 10, "h": ["p", "q"] * 20, "x": [None] * 10 + [float(n) for n in range(30)]})
+GAPS_SCHEMA = Schema.of("d", quasi=["g", "h", "x"])
+EMPTY = sf.Pram(0.7, columns=("g", "h"))
+CENTRES, BLUR = sf.Mdav(4, columns=("x",)), sf.AdditiveNoise(0.5, columns=("x",))
+
+
+@pytest.mark.parametrize(
+    ("method", "named"),
+    [
+        (EMPTY, "'g'"),
+        (BLUR, "'x'"),
+        (sf.Combined(masks=(sf.Sampling(0.9), EMPTY, BLUR)), "'g', 'x'"),
+        (sf.Combined(masks=(EMPTY, CENTRES)), "'g'"),
+        (sf.Combined(masks=(BLUR, CENTRES)), ""),
+        (sf.Pram(0.7, columns=("h",)), ""),
+    ],
+)
+def test_missing_values_that_stay_are_named_and_held_against_the_rows(method: Any, named: str, tmp_path: Path) -> None:
+    made = sf.protect(sf.read(GAPS, GAPS_SCHEMA), [], method, utility=[], risk=[])
+    certificate, rows = made.certificate, made.data
+    true = [f"{MISSING_SHOWN}{named}"] * bool(named)
+    assert [notice for notice in certificate.notices if notice.startswith(MISSING_SHOWN)] == true
+    verified = sf.verify(made.save(tmp_path / "out", format="csv"))
+    assert "missing values" not in {finding.check for finding in verified.findings}
+    assert not any(finding.passed is False for finding in verified.findings)
+    for other in ("'h'", "'g', 'h'", "'nobody'"):
+        forged = dataclasses.replace(certificate, notices=(f"{MISSING_SHOWN}{other}",))
+        with pytest.raises(VerificationFailed, match="of missing values what the rows do not show"):
+            check_missing_shown(forged, rows)
+    silent = check_missing_shown(dataclasses.replace(certificate, notices=()), rows)
+    assert [finding.text for finding in silent] == true

@@ -160,3 +160,81 @@ def test_who_stops_a_comparison_is_heard(
     monkeypatch.setattr(place, Broken(error))
     with pytest.raises(type(error)):
         sf.protect(table(), sf.KAnonymity(20), sf.Lattice(), ledger=tmp_path / "l.db")
+
+
+def lettered(letters: list[str | None], **more: Any) -> Microdata:
+    """A quasi-identifier g, and columns with their descriptions."""
+    columns = {"g": letters, **{name: values for name, (values, _) in more.items()}}
+    described = {"g": Column(role="quasi", type="string"), **{name: column for name, (_, column) in more.items()}}
+    return sf.read(pa.table(columns), Schema(dataset="d", columns=described))
+
+
+def test_a_total_is_about_records_that_have_a_value(tmp_path: Path) -> None:
+    """Two releases leave the same cells empty: no ε bounds what that tells."""
+    data = lettered([None] * 20 + ["a", "b"] * 30)
+    for _ in range(2):
+        made = sf.protect(data, [], sf.Pram(0.7, columns=("g",)), ledger=tmp_path / "l.db")
+        empty = {row for row, shown in zip(made.content.rows_behind, made.data["g"].to_pylist(), strict=True) if shown is None}
+        assert empty == set(range(20))
+    assert "ε = 1.7 at most per record that has a value" in made.certificate.composition["repeated_masks"]["g"]
+    [said] = made.certificate.notices
+    assert said.startswith("missing values stay missing") and said.endswith(": 'g'")
+
+
+def test_a_total_is_not_that_of_a_person_with_several_records(tmp_path: Path) -> None:
+    """Ten people of eight records each: likelihoods multiply over all sixteen that are published about one of them."""
+    ids = [f"p{n % 10}" for n in range(80)]
+    numbers = ([float(n) for n in range(80)], Column(role="quasi", type="number"))
+    data = lettered(["abc"[n % 10 % 3] for n in range(80)], id=(ids, Column(role="unit", type="string")), x=numbers)
+    for method in (sf.Pram(0.7, columns=("g",)), sf.AdditiveNoise(0.5, columns=("x",))):
+        alone = sf.protect(data, [], method)
+        assert any("several records of one value of the column 'id' tell more" in notice for notice in alone.certificate.notices)
+        for _ in range(2):
+            made = sf.protect(data, [], method, ledger=tmp_path / f"{type(method).__name__}.db")
+        [told] = made.certificate.composition["repeated_masks"].values()
+        assert told.endswith("and further over several records of one person") and told in made.certificate.composition["finding"]
+
+
+def test_releases_with_a_seed_are_not_added_up(tmp_path: Path) -> None:
+    """Under one seed two noises are one, scaled: what is left of both is nothing."""
+    values = np.array([float(n * 7 % 1000) for n in range(300)])
+    data = lettered(["a"] * 300, x=(values, Column(role="quasi", type="number")))
+    made = [
+        sf.protect(data, [], sf.AdditiveNoise(ratio, columns=("x",)), ledger=tmp_path / "l.db", seed=1) for ratio in (0.5, 0.1)
+    ]
+    loud, low = (each.data["x"].to_numpy()[np.argsort(each.content.rows_behind)] for each in made)
+    assert np.allclose((np.sqrt(5) * low - loud) / (np.sqrt(5) - 1), values)
+    assert UNSUMMED in made[1].certificate.composition["repeated_masks"]["x"]
+
+
+def test_one_release_with_a_seed_adds_up_with_others(tmp_path: Path) -> None:
+    released(tmp_path, WEAK)
+    made = sf.protect(table(), [], WEAK, ledger=tmp_path / "l.db", seed=1)
+    assert "at most per record" in made.certificate.composition["repeated_masks"]["g"]
+
+
+def test_draws_that_chance_made_the_same_are_releases_of_their_own(tmp_path: Path) -> None:
+    """One record that stays with probability one half: six draws give at most two different files."""
+    data = lettered(["a"], s=(["x"], Column(role="sensitive", type="string")))
+    data = data.with_schema(data.schema.replace(columns={**data.schema.columns, "g": GROUP}))
+    for before in range(6):
+        composition = sf.protect(data, [], sf.Pram(0.6, columns=("g",)), ledger=tmp_path / "l.db").certificate.composition
+        assert composition["earlier_releases"] == before
+    assert "(6 releases) add up to ε = 2.44 at most" in composition["repeated_masks"]["g"]  # 6 ln(0.6/0.4)
+
+
+GROUP = Column(role="quasi", type="string", domain=("a", "b"))
+
+
+def test_a_mask_that_draws_nothing_gives_the_same_release_again(tmp_path: Path) -> None:
+    for _ in range(2):
+        assert released(tmp_path, sf.Mdav(5, columns=("age",)))["earlier_releases"] == 0
+
+
+def test_the_columns_of_a_joint_law_are_added_up_and_their_combination_is_none(tmp_path: Path) -> None:
+    data = lettered(["a", "b"] * 50, h=(["p", "q", "r", "s"] * 25, Column(role="quasi", type="string")))
+    for _ in range(2):
+        made = sf.protect(data, [], sf.Pram(0.7, columns=("g", "h"), joint=True), ledger=tmp_path / "l.db")
+    composition = made.certificate.composition
+    assert set(composition["repeated_masks"]) == {"g", "h"} and "each of 'g' and 'h' (2 releases)" in composition["finding"]
+    assert "was not added up" not in composition["finding"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -72,6 +72,8 @@ class AdditiveNoise(Mask):
     moments: Annotated[Literal["free", "exact"], "whether moments are met on average or by every draw"] = "free"
     rescale: Annotated[bool, "whether masked values are drawn towards the mean, so that the variance stays"] = False
     may_round_back: Annotated[bool, "whether columns are masked that rounding gives back"] = False
+
+    shows_missing: ClassVar[bool] = True
 
     def check(self, records: Records, people: Microdata) -> None:
         """Every column has to vary; exact moments need enough of them to hide in; rounding must not take the noise back."""

@@ -103,6 +103,10 @@ class Mask(Declared, ABC):
     synthetic: ClassVar[bool] = False
     #: Whether it chooses records and leaves their values as they are.
     selects: ClassVar[bool] = False
+    #: Whether a missing value stays missing and no other becomes so: then it is certain who has none.
+    shows_missing: ClassVar[bool] = False
+    #: Whether nothing is drawn, whatever the parameters: then the same data give the same rows.
+    certain: ClassVar[bool] = False
 
     @property
     def usual_measures(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

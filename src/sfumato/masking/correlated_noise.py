@@ -9,7 +9,7 @@ the preservation of confidentiality in multivariate data", Journal of Statistica
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -66,6 +66,8 @@ class CorrelatedNoise(Mask):
     rescale: Annotated[bool, "whether masked records are drawn towards the mean, so that covariances stay"] = False
     moments: Annotated[Literal["free", "exact"], "whether moments are met on average or by every draw"] = "free"
     may_round_back: Annotated[bool, "whether columns are masked that rounding gives back"] = False
+
+    shows_missing: ClassVar[bool] = True
 
     def check(self, records: Records, people: Microdata) -> None:
         """The covariance has to be regular; exact moments need records enough to hide in."""

@@ -60,6 +60,8 @@ class Generalisation(Mask):
     fewer_than: Annotated[int | None, Whole(at_least=2), "what fewer records than this show is replaced"] = None
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
     refuses_constant: ClassVar[bool] = False
+    shows_missing: ClassVar[bool] = True
+    certain: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.columns is None and isinstance(self.levels, Mapping) and isinstance(self.suppress, Mapping):

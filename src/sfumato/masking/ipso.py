@@ -61,6 +61,7 @@ class Ipso(Mask):
     predictors: Annotated[ColumnNames | None, "columns that stay as they are and predict the masked ones"] = None
     groups: Annotated[Count | None, "groups of masked columns that are made one after the other"] = None
     handles: ClassVar[frozenset[Kind]] = frozenset({"number"})
+    shows_missing: ClassVar[bool] = True
 
     def coherent(self) -> Iterable[str]:
         if self.method == "A" and (self.predictors is None or self.groups not in (None, 1)):

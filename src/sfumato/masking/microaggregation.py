@@ -61,6 +61,7 @@ class Microaggregation(Mask):
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
     #: What does not vary in a stratum is shared by all of it, as by a cluster.
     refuses_constant_stratum: ClassVar[bool] = False
+    certain: ClassVar[bool] = True
 
     def coherent(self) -> Iterable[str]:
         listed = [column for group in self.groups or () for column in group]

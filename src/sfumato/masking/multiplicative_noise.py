@@ -55,6 +55,7 @@ class MultiplicativeNoise(Mask):
 
     #: The only value of a stratum is multiplied like any other.
     refuses_constant_stratum: ClassVar[bool] = False
+    shows_missing: ClassVar[bool] = True
 
     def check(self, records: Records, people: Microdata) -> None:
         """Refuse dates, columns of mostly zeros, and numbers so small that rounding to their grid takes the factor back."""

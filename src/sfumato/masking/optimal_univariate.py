@@ -52,6 +52,7 @@ class OptimalUnivariate(Mask):
 
     #: What does not vary in a stratum is shared by all of it, as by a cluster.
     refuses_constant_stratum: ClassVar[bool] = False
+    certain: ClassVar[bool] = True
 
     def check(self, records: Records, people: Microdata) -> None:
         """Refuse fewer records than a group needs."""

@@ -61,6 +61,7 @@ class PartiallySynthetic(Mask):
     max_depth: Annotated[Count | None, "the most splits of a tree in a row"] = None
     smooth: Annotated[bool, "whether trees add noise to numbers"] = False
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered", "category"})
+    shows_missing: ClassVar[bool] = True
 
     def check(self, records: Records, people: Microdata) -> None:
         """Predictors exist and are not masked; the model can make the columns."""

@@ -56,8 +56,9 @@ class Pram(Mask):
     The categories of a column are its declared domain or order, otherwise those that occur (`source` says `data` then, and
     publishing the matrix tells that they occur). Missing values stay missing. The matrix and the ε that it provides are
     published: an analyst corrects frequencies by it, an intruder computes the posterior of a true category. The columns
-    are drawn independently, so their ε add up for a person. The ε is a property of the matrix; draws are in floating
-    point and an invariant matrix depends on the data, so that no differential privacy is claimed.
+    are drawn independently, so their ε add up for a record; several records of a person add up further. The ε is a property of
+    the matrix, about values that are there; draws are in floating point and an invariant matrix depends on the data, so that
+    no differential privacy is claimed.
 
     A column that `stay`, `epsilon` or `suppress` would leave as it is in more than 95 % of its values is refused. An own
     matrix is taken as it is written, even one that changes nothing, and a published `notice` says so; `details` has the
@@ -82,6 +83,7 @@ class Pram(Mask):
     handles: ClassVar[frozenset[Kind]] = frozenset({"ordered", "category"})
     #: A column with one value may still change within its declared domain; `check` refuses where it cannot.
     refuses_constant: ClassVar[bool] = False
+    shows_missing: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -42,6 +42,7 @@ class RankExchange(Mask):
     unit: Annotated[Literal["percent", "ranks"], "what p counts: percent of a column's values, or ranks"] = "percent"
 
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered"})
+    shows_missing: ClassVar[bool] = True
 
     def coherent(self) -> Iterable[str]:
         if self.unit == "percent" and not 0 < self.p <= 100:

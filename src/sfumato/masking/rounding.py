@@ -62,6 +62,7 @@ class Rounding(Mask):
 
     #: The only value of a stratum is rounded like any other; multiples of the base are refused below.
     refuses_constant_stratum: ClassVar[bool] = False
+    shows_missing: ClassVar[bool] = True
 
     def check(self, records: Records, people: Microdata) -> None:
         """Every column needs a base that fits it and changes it."""

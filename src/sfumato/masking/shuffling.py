@@ -58,6 +58,7 @@ class Shuffling(Mask):
     predictors: Annotated[DifferentColumns, "columns whose relation to the shuffled ones is kept"] = ()
 
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered"})
+    shows_missing: ClassVar[bool] = True
 
     def check(self, records: Records, people: Microdata) -> None:
         """Predictors must be there and not be masked."""

@@ -65,6 +65,7 @@ class TermGeneralisation(Mask):
     k: Annotated[int, Whole(at_least=2), "the records that show a term, at the least"]
     handles: ClassVar[frozenset[Kind]] = frozenset({"category"})
     refuses_constant: ClassVar[bool] = False
+    certain: ClassVar[bool] = True
 
     def records(self, people: Microdata, table: pa.Table) -> Records:
         """Sets as single texts, which the frame can handle; `change` splits and joins them."""

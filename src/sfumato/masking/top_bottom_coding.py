@@ -64,6 +64,8 @@ class TopBottomCoding(Mask):
     handles: ClassVar[frozenset[Kind]] = frozenset({"number", "ordered"})
     #: A value beyond the bounds is coded, be it the only one of its stratum or not.
     refuses_constant_stratum: ClassVar[bool] = False
+    shows_missing: ClassVar[bool] = True
+    certain: ClassVar[bool] = True
 
     def coherent(self) -> Iterable[str]:
         ends = [bound for bound in (self.top, self.bottom) if bound is not None]

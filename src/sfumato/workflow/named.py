@@ -83,6 +83,11 @@ def _parameters_of(name: str) -> str:
     return f". The parameters of {name} are called {', '.join(listed)}" if listed else ""
 
 
+def is_drawn(entry: Plain | None) -> bool:
+    """Whether a method is a mask that draws at random: then each run is a release of its own, whatever its rows."""
+    return entry is not None and registry.has("mask", entry.get("name")) and not registry.find("mask", entry["name"]).certain
+
+
 def described(kind: type[object]) -> PlainDict:
     """What an algorithm does, in a line, and its parameters with their defaults."""
     what = (kind.__doc__ or "").strip().split("\n")[0]

@@ -70,9 +70,11 @@ class Differences:
         )
 
 
-def differences(releases: Sequence[ReleasedClasses], joint: Joint, unread: frozenset[str] = frozenset()) -> Differences:
+def differences(
+    releases: Sequence[ReleasedClasses], joint: Joint, unread: frozenset[str] = frozenset(), *, everybody: bool = False
+) -> Differences:
     """The small differences that classes lying within each other show, of the two releases that show the smallest; where the
-    original is available also those of real people, if they are worse.
+    joint combinations are those of `everybody` in the original also those of real people, if they are worse.
 
     A person of the original counts as suppressed where no class fits; after local recoding another class may
     still fit, and then the person is not among those counted here. Who left the table is seen by the classes alone.
@@ -97,12 +99,12 @@ def differences(releases: Sequence[ReleasedClasses], joint: Joint, unread: froze
             # who is missing from the parts is in the whole, and the other way round
             limits.append(np.where(left[new] > 0, smallest[outer], smallest[inner]))
         pairs.append(Differences.of(np.concatenate(sizes), np.concatenate(limits)))
-    if joint.exact:
+    if everybody:
         limits_of_today = (joint.shown_in * smallest[:, None]).max(axis=0, initial=0)
         pairs.append(Differences.of(joint.suppressed_somewhere.astype(np.int64), limits_of_today))
     worst = min(pairs, key=lambda each: (not each.groups, each.smallest, -each.people))
     searched, classes = sum(int(each.sum()) for each in composed), sum(each.size for each in composed)
-    return replace(worst, searched=searched, classes=classes, of_today=joint.exact)
+    return replace(worst, searched=searched, classes=classes, of_today=everybody)
 
 
 def remainders(inner: ReleasedClasses, outer: ReleasedClasses) -> tuple[NDArray[np.bool_], Ids, Ids]:

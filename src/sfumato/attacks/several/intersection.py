@@ -33,12 +33,16 @@ from sfumato.measures.risk.success import share, wilson
 if TYPE_CHECKING:
     import pyarrow as pa
 
+#: Whose combinations of classes they are, where some people are looked up and not everybody.
+OF_A_REGISTER = "of the register"
+
 
 @dataclass(frozen=True, eq=False)
 class OtherReleases(Declared):
-    """The earlier releases about the same people (`views`), and the `original` rows where the owner runs the attack. Nobody knows
-    what the texts of `unread` columns stand for: any may stand for any value. Where releases have to be `comparable`, texts that
-    nobody can read for certain, or that were written otherwise, are refused."""
+    """The earlier releases about the same people (`views`), and the `original` rows where the owner runs the attack, or in their
+    place a `register` of some people, who need not be all. Nobody knows what the texts of `unread` columns stand for: any may
+    stand for any value. Where releases have to be `comparable`, texts that nobody can read for certain, or that were written
+    otherwise, are refused."""
 
     views: Annotated[tuple[TableView, ...], "the other releases"] = field(repr=False)
     original: Annotated["pa.Table | None", "the original rows, where the owner runs the attack"] = field(  # noqa: UP037
@@ -46,6 +50,9 @@ class OtherReleases(Declared):
     )
     unread: Annotated[frozenset[str], "columns whose texts nobody can read"] = frozenset()
     comparable: Annotated[bool, "whether texts that cannot be read for certain are refused"] = False
+    register: Annotated["pa.Table | None", "some people, looked up in place of the original"] = field(  # noqa: UP037
+        default=None, repr=False
+    )
 
 
 @dataclass(frozen=True)
@@ -53,8 +60,9 @@ class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"
     """An adversary who knows a target's raw quasi-identifiers, and that the target is in every release.
 
     `knowledge`: `OtherReleases`, a view or several. With the original the combinations of classes are
-    those of real people; without it all combinations whose texts may stand for the same raw values, each record being spread
-    evenly over those that can be the same one: a rough estimate, often of too many people, as some combinations hold nobody.
+    those of real people, with a register those of its people; without either all combinations whose texts may stand for the
+    same raw values, each record being spread evenly over those that can be the same one: a rough estimate, often of too many
+    people, as some combinations hold nobody.
 
     What is a quasi-identifier in one release is taken for one in all: who knows it finds it wherever it is
     shown. Masked and synthetic releases are refused (`Unsupported`): their values are not those of people.
@@ -84,7 +92,8 @@ class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"
 
     def knowledge_from(self, entries: Mapping[str, object]) -> OtherReleases:
         """The other releases, over the people of a register where there is one."""
-        return OtherReleases(tuple(cast("Sequence[TableView]", entries["earlier"])), entries.get("register"), comparable=True)
+        views, register = tuple(cast("Sequence[TableView]", entries["earlier"])), entries.get("register")
+        return OtherReleases(views, comparable=True, register=cast("pa.Table | None", register))
 
     def run(self, view: TableView, knowledge: OtherReleases | TableView | Sequence[TableView] | None = None) -> AttackResult:
         """Lay the releases over each other."""
@@ -98,7 +107,10 @@ class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"
         quasi = {name for each in views for name in each.schema.quasi}
         names = _sensitive(views, quasi, self.attribute)
         overlays = _overlays(views, releases, quasi, names, others)
-        return _result(views, releases, overlays, names, differences(releases, overlays[0].joint, others.unread))
+        # some people of a register say nothing of how many there are
+        apart = differences(releases, overlays[0].joint, others.unread, everybody=others.original is not None)
+        people_are = "counted" if others.original is not None else "estimated" if others.register is None else OF_A_REGISTER
+        return _result(views, releases, overlays, names, apart, people_are)
 
 
 def sensitive_candidates(views: Sequence[TableView], target: Mapping[str, str | None], attribute: str) -> frozenset[str | None]:
@@ -167,7 +179,8 @@ def _overlays(
 ) -> list[_Overlay]:
     """All releases combined, then each two of them."""
     every = tuple(range(len(views)))
-    looked_up = None if others.original is None else LookedUp.of(releases, others.original)
+    people = others.register if others.original is None else others.original
+    looked_up = None if people is None else LookedUp.of(releases, people)
     overlays = []
     for chosen in (every, *(combinations(every, 2) if len(every) > 2 else ())):
         some = [releases[place] for place in chosen]
@@ -185,6 +198,7 @@ def _result(
     overlays: Sequence[_Overlay],
     names: Sequence[str],
     apart: Differences,
+    people_are: str,
 ) -> AttackResult:
     possible = all(each.possible.any() for each in overlays)
     worst = min(int(each.records[each.possible].min()) for each in overlays) if possible else 0
@@ -195,7 +209,7 @@ def _result(
     targets = round(people)
     details: dict[str, Detail] = {
         "releases": len(views),
-        "people_are": "counted" if exact else "estimated",
+        "people_are": people_are,
         "worst_remaining_group": worst,
         "worst_group_alone": alone,
         "singled_out": exposed if not exact else round(exposed),
@@ -207,7 +221,7 @@ def _result(
     }
     if len(names) > 1:
         details["singled_out_by_attribute"] = {name: most.people(most.certain([name])) if possible else 0.0 for name in names}
-    if exact:
+    if people_are == "counted":
         details["worst_joint_group"] = min(int(each.joint.people[each.possible].min()) for each in overlays) if possible else 0
     return AttackResult(
         attack="Intersection",
@@ -215,7 +229,7 @@ def _result(
         baseline=share(most.people(most.guessed()), people),
         interval=wilson(share(exposed, people) * targets, targets),
         targets=targets,
-        finding=_finding(views, overlays, worst, alone, names, share(exposed, people), apart),
+        finding=_finding(views, overlays, worst, alone, names, share(exposed, people), apart, people_are),
         details=details,
     )
 
@@ -228,6 +242,7 @@ def _finding(
     names: Sequence[str],
     rate: float,
     apart: Differences,
+    people_are: str,
 ) -> str:
     releases, exact = len(views), overlays[0].joint.exact
     if not worst:
@@ -242,7 +257,8 @@ def _finding(
     change = f"instead of {alone:,} in the weakest release alone"
     if worst >= alone:
         change = f"and the smallest class of one release alone has {_records(alone)}"
-    parts = [f"Combined{how}, for people who are in {who}, the {releases} releases {left}, {change}."]
+    people = "people of the register" if people_are == OF_A_REGISTER else "people"
+    parts = [f"Combined{how}, for {people} who are in {who}, the {releases} releases {left}, {change}."]
     several = any(of_units(view) for view in views)
     if several:
         parts.append("One person may stand behind several records.")

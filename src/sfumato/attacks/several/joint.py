@@ -86,7 +86,7 @@ class LookedUp:
         names = sorted({name for classes in releases for name in classes.quasi})
         missing = [name for name in names if name not in original.column_names]
         if missing:
-            raise MissingColumn(f"the original lacks quasi-identifiers of a release: {', '.join(missing)}")
+            raise MissingColumn(f"the original, or the register, lacks quasi-identifiers of a release: {', '.join(missing)}")
         columns = {name: encoded(original, name) for name in names}
         tuple_of_person, first = grouped([columns[name].codes for name in names], original.num_rows)
         people = np.bincount(tuple_of_person, minlength=first.size).astype(np.float64)

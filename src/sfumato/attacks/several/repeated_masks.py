@@ -38,9 +38,9 @@ class Repeated:
     alone: float
     together: float
 
-    def sentence(self, *others: str) -> str:
+    def sentence(self, *others: str, several: bool = False) -> str:
         """What an intruder who can tell which records belong together does with it; `others` are columns of the same
-        numbers.
+        numbers, and a person may have `several` records.
         """
         named = [f"'{column}'" for column in (self.column, *others)]
         listed = ", ".join(named[:-1]) + " and " + named[-1] if others else named[0]
@@ -49,21 +49,23 @@ class Repeated:
             return f"no finite ε bounds the losses {where} together"
         up = self.kind == "categories"  # what is said is never better than what is
         alone, together = _rounded(self.alone, up=up), _rounded(self.together, up=up)
+        further = ", and further over several records of one person" if several else ""
         if self.kind == "noise":
-            return f"the noise {where} may average down to {together} of the column's variance, from {alone}"
+            return f"the noise {where} may average down to {together} of the column's variance, from {alone}{further}"
         if self.kind == "factors":
-            return f"the factors {where} may average down to a variance of {together}, from {alone}"
+            return f"the factors {where} may average down to a variance of {together}, from {alone}{further}"
         if self.kind == "categories":
-            return f"the losses {where} add up to ε = {together} at most, from {alone}"
+            # that a value is missing is shown, and bounded by nothing
+            return f"the losses {where} add up to ε = {together} at most per record that has a value, from {alone}{further}"
         return f"the rank {where} lies in every window around a published one, the narrowest of {together} ranks to either side"
 
 
-def in_words(masks: Sequence[Repeated]) -> list[str]:
-    """One sentence for all columns with the same numbers."""
+def in_words(masks: Sequence[Repeated], *, several: bool = False) -> list[str]:
+    """One sentence for all columns with the same numbers; a person may have `several` records."""
     alike: dict[tuple[str, int, float, float], list[Repeated]] = {}
     for each in masks:
         alike.setdefault((each.kind, each.releases, each.alone, each.together), []).append(each)
-    return [group[0].sentence(*(each.column for each in group[1:])) for group in alike.values()]
+    return [group[0].sentence(*(each.column for each in group[1:]), several=several) for group in alike.values()]
 
 
 def repeated_masks(releases: Sequence[Plain], tables: Sequence[Hashable] | None = None) -> list[Repeated]:
@@ -127,7 +129,7 @@ def _laws(facts: Mapping[str, Any]) -> list[tuple[tuple[str, str], float]]:
         return [((name, "ranks"), float(ranks)) for name, ranks in published_windows(facts).items()]
     losses = {str(name): _loss(law["epsilon"]) for name, law in facts.get("transitions", {}).items() if "epsilon" in law}
     if facts.get("method", {}).get("joint"):  # the loss of a combination bounds that of each of its columns
-        losses = {**losses, **{name: loss for loss in losses.values() for name in columns}}
+        losses = {name: loss for loss in losses.values() for name in columns}
     return [((name, "categories"), loss) for name, loss in losses.items()]
 
 

@@ -8,6 +8,7 @@ in the registry under the name that a certificate gives.
 from __future__ import annotations
 
 import hashlib
+import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -223,11 +224,11 @@ class Content(ABC):
         return Page(dict(certificate.card.get("details", {})))
 
 
-def entered(ledger: Ledger, dataset: str, payload: Plain) -> Entry:
+def entered(ledger: Ledger, dataset: str, payload: Plain, *, drawn: bool = False) -> Entry:
     """The entry of a release. The same release entered twice (a repeated run) is one: its token is the digest of what is
-    entered."""
+    entered. Rows that were `drawn` anew are another release, even if chance made them the same."""
     token = f"release-{hashlib.sha256(canonical({'dataset': dataset, 'entry': payload})).hexdigest()}"
-    return ledger.enter_release(dataset, payload, token=token)
+    return ledger.enter_release(dataset, payload, token=f"{token}-{secrets.token_hex(8)}" if drawn else token)
 
 
 def content_kind(certificate: Certificate) -> type[Content]:

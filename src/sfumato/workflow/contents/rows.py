@@ -25,6 +25,7 @@ from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from sfumato.data.values import texts
 from sfumato.report.content import plain_details
+from sfumato.workflow import named
 from sfumato.workflow.contents.base import Content, Files, Format, Page, Saved, Together, entered
 from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
 from sfumato.workflow.publishing.columns import with_sensitive_hierarchies
@@ -199,7 +200,8 @@ class Rows(Content):
         kept, digest = reading.to_json(), str(files[PARQUET]["sha256"])  # what can fail fails before anything is entered
         view, payload = self.view(facts, "this release"), self.entry(facts, files)
         with keep_rows(ledger, self.stored, digest):
-            entry = entered(ledger, self.public.dataset, payload)
+            drawn = facts["private"] and named.is_drawn(facts["method"])
+            entry = entered(ledger, self.public.dataset, payload, drawn=drawn)
         keep_reading(ledger, entry.hash, kept)
         new = Newest(view, entry, digest, reading, facts["fingerprint"])
         # The certificate is public: it says what an outsider finds who holds the releases and not the original.
@@ -275,7 +277,7 @@ class Rows(Content):
     def read(cls, certificate: Certificate, schema: Schema, folder: Path) -> tuple[pa.Table, list[Finding]]:
         """The rows; no name among their columns, nothing but rows in their file, and the schema beside them."""
         from sfumato.workflow.verifying import folder_parts as parts
-        from sfumato.workflow.verifying.transparency import refuse_disproved_mask, refuse_levels_not_shown
+        from sfumato.workflow.verifying.transparency import check_missing_shown, refuse_disproved_mask, refuse_levels_not_shown
 
         table = read_rows(certificate, schema, folder)
         shape = check_shape(table)
@@ -283,6 +285,7 @@ class Rows(Content):
         parts.refuse_other_sets(schema, table)
         findings = [shape, check_bytes(certificate, table, folder, ordered=True)]
         refuse_disproved_mask(certificate, schema, table)
+        findings += check_missing_shown(certificate, table)
         findings += parts.check_scores(certificate, schema, table)
         findings.append(parts.check_schema_file(schema, table.column_names, folder))
         parts.refuse_other_hierarchies(schema, folder)

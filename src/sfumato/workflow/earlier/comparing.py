@@ -21,9 +21,10 @@ import pyarrow as pa
 from sfumato.core import registry
 from sfumato.core.errors import Cancelled, SfumatoError, Unsupported
 from sfumato.core.plain_data import Plain, PlainDict
-from sfumato.core.view import View
+from sfumato.core.view import ONE_RECORD, View
 from sfumato.data.schema import Schema
 from sfumato.data.values import sorted_sets
+from sfumato.workflow import named
 from sfumato.workflow.earlier.readings import ColumnReading, Reading, Today, as_it_reads, as_they_are, keep
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class _Earlier:
     changed_table: bool | None = False  # None: the fingerprints have different keys, and do not tell
     table: str | None = None  # the fingerprint of the table behind it
     reading: Reading | None = field(default=None, repr=False)  # None: how it shows its columns is not known
+    seeded: bool = False
 
 
 def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None, *, counted: bool = False) -> PlainDict:
@@ -148,7 +150,7 @@ def _compared(ledger: Ledger, new: Newest, original: Microdata | None, *, counte
     # What was made with noise has no classes to intersect: its loss is in the accounts of the same ledger.
     noisy = [entry for entry in entries if entry.payload.get("evidence") == "process"]
     tables = [_earlier(ledger, new, entry, original) for entry in entries if entry.payload.get("evidence") != "process"]
-    others = [each for each in tables if not each.same_rows]  # the same rows again tell nothing new
+    others = [each for each in tables if not each.same_rows]  # the same rows again tell nothing new, unless they were drawn
     views = [each for each in others if each.view is not None]
     combined = _intersect(new, views, original, counted) if views else {}
     if views and "attack" not in combined:  # all or nothing: what could not be combined was not compared
@@ -188,11 +190,12 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
         reading = Reading.from_json((store / f"{entry.hash}.json").read_bytes())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return _Earlier(entry.hash, why_not="how its texts are to be read was not kept")
-    if digest == new.digest and reading == new.reading:
+    if digest == new.digest and reading == new.reading and not named.is_drawn(payload.get("method")):
         return _Earlier(entry.hash, same_rows=True)
     if reading.masked or new.reading.masked or _was_mask(payload):
         why = "values that a mask changed need not be those of people, and have no classes to compare with those of others"
-        return _Earlier(entry.hash, why_not=why, table=payload.get("fingerprint"), reading=_certain(reading, entry))
+        source, seeded = payload.get("fingerprint"), bool(payload.get("seeded"))
+        return _Earlier(entry.hash, why_not=why, table=source, reading=_certain(reading, entry), seeded=seeded)
     same = new.fingerprint is not None and payload.get("fingerprint") == new.fingerprint
     today = Today(new.reading, new.view.result.hierarchies, original, same)
     try:
@@ -287,6 +290,7 @@ def _repeated(new: Newest, others: Sequence[_Earlier], noisy: Sequence[Entry]) -
     )
 
     readings = [_certain(new.reading, new.entry), *(each.reading for each in others)]
+    seeds = [bool(new.entry.payload.get("seeded")), *(each.seeded for each in others)]
     sources = [new.fingerprint or new.entry.hash, *(each.table or each.name for each in others)]
     masked = [
         (each.transparency, source) for each, source in zip(readings, sources, strict=True) if each is not None and each.masked
@@ -295,6 +299,7 @@ def _repeated(new: Newest, others: Sequence[_Earlier], noisy: Sequence[Entry]) -
         return {}, ""
     masks, tables = [mask for mask, _ in masked], [table for _, table in masked]
     repeats = repeated_masks(masks, tables)
+    several = any(each is not None and each.transparency.get("unit", ONE_RECORD) != ONE_RECORD for each in readings)
     by_column: dict[str, str] = {}
     sums: list[Repeated] = []
     unchanged: list[str] = []
@@ -306,16 +311,18 @@ def _repeated(new: Newest, others: Sequence[_Earlier], noisy: Sequence[Entry]) -
             for each in readings
             if each is None or column in each.columns
         ]
+        # releases under one seed have draws in common, which do not add up as those of independent ones do
+        seeded = sum(seed for each, seed in zip(readings, seeds, strict=True) if each is None or column in each.columns)
         if plain := showings.count(AS_IT_IS):
             by_column[column] = f"'{column}' is published as it is in {plain} of the releases"
             unchanged.append(by_column[column])
-        elif _outside_accounts(noisy) or not can_be_combined([each.kind for each in about], showings):
+        elif seeded > 1 or _outside_accounts(noisy) or not can_be_combined([each.kind for each in about], showings):
             by_column[column] = f"what the releases tell of '{column}' was not added up: {ADDS_UP}"
             unsummed.append(f"'{column}'")
         else:
-            by_column[column] = "; ".join(each.sentence() for each in about)
+            by_column[column] = "; ".join(each.sentence(several=several) for each in about)
             sums += about
-    said = "; ".join([*in_words(sums), *unchanged])
+    said = "; ".join([*in_words(sums, several=several), *unchanged])
     finding = f". Whoever can tell which records belong together learns more than from one release alone: {said}" if said else ""
     if unsummed:
         finding += f". What the releases tell of {', '.join(unsummed)} was not added up: {ADDS_UP}"

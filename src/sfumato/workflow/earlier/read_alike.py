@@ -15,7 +15,7 @@ from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.data.values import texts
-from sfumato.workflow.earlier.readings import digest_of_code, is_digest_of_code
+from sfumato.workflow.earlier.readings import as_values, digest_of_code, is_digest_of_code
 
 if TYPE_CHECKING:
     from sfumato.engines.sources import TableLike
@@ -40,7 +40,9 @@ def with_codes(column: Column, opened: Microdata, name: str) -> Column:
     if not digests or not all(map(is_digest_of_code, digests)):
         return column
     values = [text for text in texts(opened.table().column(name).combine_chunks().unique()) if text is not None]
-    codes = [form for text in values for form in {text, text.removesuffix(".0"), f"{text}.0"} if digest_of_code(form) in digests]
+    numeric = (column.type or opened.schema.columns[name].type) in ("integer", "number")
+    forms = {form for text in values for form in (text, text.removesuffix(".0"), f"{text}.0")}  # as earlier versions told them
+    codes = [form for form in sorted(forms | as_values(values) if numeric else forms) if digest_of_code(form) in digests]
     return column.model_copy(update={"missing": tuple(codes)})
 
 

@@ -24,6 +24,7 @@ from sfumato.core.errors import HierarchyError, SfumatoError, Unsupported
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import Hierarchy, mask_width
+from sfumato.data.number_codes import plain_codes
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.data.values import sorted_sets, texts
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
     from sfumato.workflow.contents.rows import Rows
 
 FORMAT = "sfumato-reading-1"
+#: Types of numbers, as `kind_of` names them, but for decimals.
+_NUMBERS = ("integer", "number", "float", "halffloat")
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,12 @@ class ColumnReading:
 
     def same_values(self, other: ColumnReading) -> bool:
         """Whether the same raw value has the same text in both, before anything was generalised."""
-        return (self.kind, set(self.missing), self.items) == (other.kind, set(other.missing), other.items)
+        return (self.kind, self.items) == (other.kind, other.items) and self.codes == other.codes
+
+    @property
+    def codes(self) -> frozenset[str]:
+        """The codes that meant none: among numbers by their value, however they were written."""
+        return as_values(self.missing) if self.kind in _NUMBERS or self.kind.startswith("decimal") else frozenset(self.missing)
 
 
 @dataclass(frozen=True)
@@ -112,8 +120,14 @@ def written_as(people: Microdata, names: Iterable[str]) -> PlainDict:
     writing: dict[str, Any] = {}
     for name in names:
         missing = people.schema.columns[name].missing if name in people.schema.columns else ()
-        writing[name] = {"type": kind_of(types[name]), **({"missing": sorted(map(digest_of_code, missing))} if missing else {})}
+        column = ColumnReading(kind_of(types[name]), missing)
+        writing[name] = {"type": column.kind, **({"missing": sorted(map(digest_of_code, column.codes))} if missing else {})}
     return writing
+
+
+def as_values(codes: Iterable[str]) -> frozenset[str]:
+    """Codes in a column of numbers: those that are numbers in the one plain text of their value."""
+    return frozenset(plain_code for code in codes for plain_code in plain_codes([code]) or [code])
 
 
 def digest_of_code(code: str) -> str:

@@ -18,17 +18,21 @@ from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED, Relation
 from sfumato.data.schema import Schema
+from sfumato.measures.risk.linkage.transparency import published_steps
 from sfumato.workflow.publishing.changed_rows import Changed, ReleaseRequest, replace_names, units_behind
 from sfumato.workflow.publishing.claims import unit_in_words
 from sfumato.workflow.publishing.columns import ColumnPlan
 from sfumato.workflow.publishing.released_form import released_form
-from sfumato.workflow.verifying.transparency import KNOWS_THE_METHOD
+from sfumato.workflow.verifying.transparency import KNOWS_THE_METHOD, missing_shown
 
 if TYPE_CHECKING:
     from sfumato.masking.base import Mask
     from sfumato.wire.keys import OwnerKey
 
 _ROW = "source row of sfumato"
+#: What a mask tells about the chance of its draws.
+_LAWS = frozenset({"epsilon", "noise_variance_ratio", "factor_variance"})
+_PER_RECORD = "what the mask tells about itself, a loss ε or a variance, is about one record:"
 #: What of a mask's details is plain data and may be kept.
 _PLAIN = (int, float, str, bool)
 
@@ -62,7 +66,7 @@ def masked_rows(request: ReleaseRequest, mask: Mask, source: Relation) -> Change
         records=len(people),
         columns=_changed(masked, people),
         units=units,
-        notices=_left_as_they_are(masked, plan),
+        notices=(*_left_as_they_are(masked, plan), *_not_covered(masked, table, people.schema)),
         masked=dataclasses.replace(masked, table=published),
         rows_behind=rows,
         in_source_order=source.engine in ORDERED,
@@ -112,6 +116,14 @@ def _changed(masked: Masked, people: Microdata) -> tuple[str, ...]:
         return tuple(masked.table.column_names)
     original = (people.table() if masked.source is None else masked.source[1]).select(list(masked.columns)).take(masked.rows)
     return tuple(name for name in masked.columns if not masked.table.column(name).equals(original.column(name)))
+
+
+def _not_covered(masked: Masked, table: pa.Table, schema: Schema) -> tuple[str, ...]:
+    """What the mask tells about itself is about records, and about those that have a value."""
+    names = {name for facts in published_steps(masked.transparency) for name in facts}
+    unit = unit_in_words(schema.unit)
+    several = f"{_PER_RECORD} several records of {unit} tell more together" if schema.unit is not None and names & _LAWS else ""
+    return tuple(notice for notice in (missing_shown(masked.transparency, table), several) if notice)
 
 
 def _left_as_they_are(masked: Masked, plan: ColumnPlan) -> tuple[str, ...]:

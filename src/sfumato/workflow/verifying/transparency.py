@@ -16,10 +16,12 @@ from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.core.plain_data import Plain
 from sfumato.data.schema import Column, Schema
+from sfumato.measures.risk.linkage.transparency import published_steps
 from sfumato.workflow.earlier.readings import is_digest_of_code
 from sfumato.workflow.publishing.claims import stated_unit
 from sfumato.workflow.verifying import stated_methods
 from sfumato.workflow.verifying.untrusted import quoted
+from sfumato.workflow.verifying.verification import Finding
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,6 +32,11 @@ KNOWS_THE_METHOD = "knows the method and its parameters, and values of a person'
 PUBLIC_POPULATION = "declared public by the owner"
 HIDDEN_POPULATION = "not published"
 HIERARCHY_KINDS = ("file", "tree", "intervals", "mask", "dates", "frequency", "flat")
+#: What is said of columns whose missing values a mask leaves missing; they are listed after it.
+MISSING_SHOWN = (
+    "missing values stay missing, so that it is certain who has none, and what the mask tells about itself is about records that "
+    "have a value: "
+)
 _LEVELS = "the certificate says of levels and hierarchies what its columns do not have"
 
 _OF_EACH = frozenset(
@@ -173,6 +180,29 @@ def refuse_levels_not_shown(certificate: Certificate, schema: Schema, table: pa.
         seen = texts(table.column(name).unique())
         if not shown.exists or not all(text is None or shown.can_show(text) for text in seen):
             raise VerificationFailed(f"the column {quoted(name)} does not show the level that the certificate names")
+
+
+def missing_shown(facts: Plain, table: pa.Table) -> str:
+    """The notice that a mask left missing values missing, which anybody sees; empty where it did not, or there are none."""
+    masks = [(registry.find("mask", each["method"]["name"]), each["masked_columns"]) for each in published_steps(facts)]
+    shown = []
+    for name in table.column_names:
+        changing = [mask for mask, columns in masks if name in columns and not mask.selects]
+        if changing and all(mask.shows_missing for mask in changing) and table.column(name).null_count:
+            shown.append(f"'{name}'")
+    return f"{MISSING_SHOWN}{', '.join(shown)}" if shown else ""
+
+
+def check_missing_shown(certificate: Certificate, table: pa.Table) -> list[Finding]:
+    """Refuse a notice that names other columns with missing values than the rows have; earlier versions wrote none, and then it
+    is said here."""
+    if not registry.has("mask", certificate.method.get("name")) or "masked_columns" not in certificate.transparency:
+        return []
+    said = [notice for notice in certificate.notices if notice.startswith(MISSING_SHOWN)]
+    true = missing_shown(certificate.transparency, table)
+    if said and said != [true]:
+        raise VerificationFailed("the certificate says of missing values what the rows do not show")
+    return [Finding("missing values", None, true)] if true and not said else []
 
 
 def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
