@@ -169,6 +169,9 @@ def _attacked(
 
 def plain_result(result: AttackResult) -> Plain:
     """An attack's result as plain data."""
+    from sfumato.attacks.several.intersection import as_stated
+
+    result = as_stated(result)
     return {
         "attack": result.attack,
         "success": result.success,

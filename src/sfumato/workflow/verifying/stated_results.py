@@ -19,6 +19,7 @@ from sfumato.core.certificate import FIRST_FORMAT, Certificate, plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.guarantees.loss import RECORD
 from sfumato.core.params import build, parameters, require
+from sfumato.data.read_result import UNREADABLE
 from sfumato.workflow.verifying import stated_methods
 from sfumato.workflow.verifying.process_claims import loss_of
 from sfumato.workflow.verifying.verification import Finding
@@ -173,8 +174,10 @@ def _contradicted(certificate: Certificate) -> str | None:
             if algorithm.loss().about(unit=claim.unit) != loss_of(claim):
                 return "the method that the certificate names costs another loss than the one that it claims"
             unit = None if claim.unit == RECORD else claim.unit
-            # certificates of earlier versions do not say which values are left out
-            counted = {algorithm.counted(unit), None if unit is None else algorithm.contribution(unit)}
+            # certificates of earlier versions do not say which values are left out, nor what counts as missing
+            said = algorithm.counted(unit)
+            counted = {said, None if unit is None else algorithm.contribution(unit)}
+            counted.add(UNREADABLE if said is None else f"{said}. {UNREADABLE}")
     except (SfumatoError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, MemoryError, RecursionError):
         return _NO_PARAMETERS
     not_told = "contribution" not in method and (certificate.format == FIRST_FORMAT or claim.ledger_entry is None)
