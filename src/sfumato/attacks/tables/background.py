@@ -197,4 +197,5 @@ def _guessed_pairs(histogram: ClassHistogram, exclusions: int) -> NDArray[np.boo
     for offset in range(int((stop - start).max(initial=0))):
         other = np.minimum(start + offset, stop - 1)
         more_frequent += (start + offset < stop) & (place[histogram.value[other]] < own)
-    return more_frequent == own
+    guessed: NDArray[np.bool_] = more_frequent == own
+    return guessed

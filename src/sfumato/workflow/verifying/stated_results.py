@@ -148,7 +148,7 @@ def _known(method: Mapping[str, Any]) -> bool:
     if name != _ANSWERS and not registry.has("algorithm", name):
         return False
     own = _OF_AN_ANSWER if name == _ANSWERS else {each.name for each in dataclasses.fields(registry.find("algorithm", str(name)))}
-    return set(method) <= {"name", "contribution", *own}
+    return set(registry.in_names_of_now("algorithm", method)) <= {"name", "contribution", *own}
 
 
 def _unknown() -> Finding:
@@ -167,7 +167,9 @@ def _contradicted(certificate: Certificate) -> str | None:
         if method["name"] == _ANSWERS:
             counted = _counted_of_a_question(stated, claim.unit)
         else:
-            algorithm = registry.make("algorithm", {**stated, "name": method["name"]})
+            stated = registry.in_names_of_now("algorithm", {**stated, "name": method["name"]})
+            algorithm = registry.make("algorithm", stated)
+            del stated["name"]
             meant = plain(algorithm.parameters())
             if any(meant.get(name) != value for name, value in stated.items()):
                 return _NO_PARAMETERS
