@@ -261,3 +261,8 @@ def test_every_name_of_the_table_loads() -> None:
         assert getattr(attacks, name).__name__ == name
     with pytest.raises(AttributeError):
         _ = attacks.Nothing
+
+
+def test_a_class_like_the_table_is_not_said_to_raise_belief() -> None:
+    finding = attacks.Skewness().run(view_of([("a", "yes"), ("a", "no")] * 5)).finding
+    assert "belief in one value of 's' stays at about 50 %" in finding

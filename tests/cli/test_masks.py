@@ -115,3 +115,8 @@ def test_ctrl_c_leaves_nothing_running_and_the_next_run_goes_on(place: Path) -> 
     assert left.stdout == ""
     done = subprocess.run(command, cwd=place, capture_output=True, timeout=300)
     assert done.returncode == 0 and len(json.loads(done.stdout)["points"]) == len(methods)
+
+
+def test_a_bracket_that_is_not_closed_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["protect", "people.csv", "--method", "Mdav(k=5"]) == 2
+    assert "the parenthesis after 'Mdav' is not closed" in capsys.readouterr().err

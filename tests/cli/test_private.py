@@ -409,7 +409,7 @@ def test_a_question_about_another_unit_is_refused_with_3_and_costs_nothing(
         "--set",
         "epsilon=1/2",
         "--set",
-        "rows=1",
+        "max_rows=1",
     ]
     (place / "records.toml").write_text(SCHEMA.replace('role = "unit"', 'role = "plain"'))
     asked = ["query", COUNT, "--data", "people.csv", "--schema", "records.toml", *BOUNDS, "--analyst", "ann", "--epsilon", "0.5"]
@@ -494,3 +494,33 @@ def test_the_check_that_a_private_result_proposes_can_be_typed(place: Path, caps
     for line, folder in zip(shown, ("a histogram", "an answer"), strict=True):
         check = shlex.split(line[line.index("sfumato verify") :])[1:]
         assert check == ["verify", folder, "--ledger", "sfumato-ledger.db"] and run(check) == 0
+
+
+def test_a_text_in_double_quotes_is_told_the_single_ones(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "people.toml").write_text(SCHEMA.replace('[columns.income]\ntype = "integer"\nbounds = [0, 100000]\n', ""))
+    assert run(query(f'{COUNT} WHERE sex = "m"', "--epsilon", "0.5")) == 2
+    told = capsys.readouterr().err
+    assert "write it in single quotes: 'm'" in told and "income" not in told and "age" in told
+
+
+def test_bounds_without_a_unit_are_said_to_have_no_effect(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(query(COUNT, "--epsilon", "0.1", "--explain")) == 0
+    assert "no effect" not in capsys.readouterr().err
+    (place / "records.toml").write_text('unit = "record"\n' + SCHEMA.replace('role = "unit"', 'role = "plain"'))
+    asked = [
+        "query",
+        COUNT,
+        "--data",
+        "people.csv",
+        "--schema",
+        "records.toml",
+        "--analyst",
+        "ann",
+        "--epsilon",
+        "0.1",
+        "--explain",
+    ]
+    assert run([*asked, *BOUNDS]) == 0
+    assert "--max-rows and --max-groups have no effect" in capsys.readouterr().err
+    assert run(asked) == 0
+    assert capsys.readouterr().err == ""

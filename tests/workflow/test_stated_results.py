@@ -17,6 +17,7 @@ from sfumato.data.read_result import UNREADABLE
 from sfumato.dp import Session
 from sfumato.ledger import Ledger, LossAmount
 from sfumato.workflow.publishing.publish import publish
+from sfumato.workflow.verifying.stated_details import details_of, refuse_other_details
 from sfumato.workflow.verifying.stated_results import RESULT_DIGEST, check_stated_result
 from sfumato.workflow.verifying.verification import Finding
 from tests.faults.forging import change, rewrite
@@ -64,6 +65,8 @@ def test_a_bound_that_was_called_rows_is_read_as_before(algorithm: Any) -> None:
     assert said(dataclasses.replace(made, method=method)) is None
     assert refused(dataclasses.replace(made, method={**method, "rows": 3}))
     assert said(dataclasses.replace(made, method={**method, "max_rows": 2})) is not None  # no version wrote both
+    assert details_of(method, {}) == details_of(made.method, {})  # so that the page is the same
+    refuse_other_details(dataclasses.replace(made, method=method))
     with pytest.raises(
         sf.errors.ParameterError, match="parameter 'rows' has another name; .* calls this max_rows: the most rows"
     ):

@@ -218,12 +218,13 @@ def hierarchy(
     json: Json = False,
 ) -> None:
     """Preview and validate hierarchies: how many values are left at each level, with examples."""
+    from sfumato.report.wording import counted
     from sfumato.workflow.hierarchies import preview
 
     levels_by_column = preview(schema, column=column, data=data)
     lines = []
     for name, levels in levels_by_column.items():
-        lines += [f"{name}: {levels[0]['values']:,} values, {len(levels) - 1} levels of generalisation"]
+        lines += [f"{name}: {counted(levels[0]['values'], 'value')}, {counted(len(levels) - 1, 'level')} of generalisation"]
         rows = [
             (
                 str(level["level"]),

@@ -101,8 +101,8 @@ class BackgroundKnowledge(ClassAttack[Facts]):
             targets=records,
             finding=(
                 f"Somebody who can rule out {self.exclusions} value{'s' * (self.exclusions != 1)} and knows "
-                f"{self.known_others} others of a class learns '{name}' for certain about {exposed:,} of "
-                f"{records:,} records "
+                f"{self.known_others} other{'s' * (self.known_others != 1)} of a class learns '{name}' for certain about "
+                f"{exposed:,} of {records:,} records "
                 f"({percent(share(exposed, records))})."
             ),
             details={
@@ -153,7 +153,7 @@ def _one_person(
         interval=wilson(top, 1),
         targets=1,
         finding=(
-            f"With these facts {len(belief):,} value{'s' * (len(belief) != 1)} of '{name}' remain for the "
+            f"With these facts {len(belief):,} value{'s remain' if len(belief) != 1 else ' remains'} of '{name}' for the "
             f"target; the likeliest "
             f"has probability {percent(top)} instead of {percent(prior)}."
         ),

@@ -106,9 +106,10 @@ class Checked:
 
 
 def _stated(result: AttackResult) -> Mapping[str, Any]:
-    words = attack_in_words(result.success, result.baseline, result.targets)
+    stated = plain_result(result)
+    words = attack_in_words(stated["success"], stated["baseline"], stated["targets"])
     shown = f" {ABOUT_SHOWN_VALUES}" if result.finding.endswith(ABOUT_SHOWN_VALUES) else ""
-    return {**plain_result(result), "finding": f"{words}{shown}"}
+    return {**stated, "finding": f"{words}{shown}"}
 
 
 def run_checks(
