@@ -67,7 +67,7 @@ def inline(text: str) -> PlainDict:
     name, rest = called.groups() if called else text.partition(",")[::2]
     if not called and "(" in name:
         raise ParameterError(
-            f"the parenthesis after {as_name(name.partition('(')[0].strip())} is not closed: write the parameters as in 'Mdav(k=5)'"
+            f"the parenthesis after {as_name(name.partition('(')[0].strip())} is not closed: write it as in 'Mdav(k=5)'"
         )
     try:
         arguments = parse_toml(f"arguments = {{ {rest} }}")["arguments"]
