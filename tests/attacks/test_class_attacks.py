@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import pyarrow as pa
@@ -91,14 +92,40 @@ def test_skewness_counts_the_records_whose_own_value_is_believed_more(rows: list
 @given(ROWS, st.integers(0, 3), st.integers(0, 3))
 def test_background_facts_reveal_whoever_has_few_other_values_around(rows: list[tuple[str, str]], out: int, known: int) -> None:
     found = attacks.BackgroundKnowledge(exclusions=out, known_others=known).run(view_of(rows))
-    revealed = 0
+    revealed = least = most = 0
+    table = Counter(value for _, value in rows)
     for counts in classes_by_hand(rows).values():
         for value, count in counts.items():
             others = sorted((n for v, n in counts.items() if v != value), reverse=True)
             if sum(others[out:]) <= known:
                 revealed += count
+                blind = [right for each in _most_frequent(counts, value, out) for right in _guesses_right(table, value, each)]
+                least, most = least + count * min(blind), most + count * max(blind)
     assert found.details["exposed"] == revealed
+    assert least <= round(found.baseline * len(rows)) <= most  # equal numbers leave open which values are ruled out, or guessed
     sound(found)
+
+
+def _most_frequent(counts: Counter[str], value: str, number: int) -> list[tuple[str, ...]]:
+    """The sets of so many other values of a class with the most records."""
+    sets = list(combinations([v for v in counts if v != value], min(number, len(counts) - 1)))
+    most = max(sum(counts[v] for v in each) for each in sets)
+    return [each for each in sets if sum(counts[v] for v in each) == most]
+
+
+def _guesses_right(table: Counter[str], value: str, excluded: tuple[str, ...]) -> set[bool]:
+    """Whether one of the table's most frequent values that are not excluded is this one; both where several are as frequent."""
+    left = {v: n for v, n in table.items() if v not in excluded}
+    return {v == value for v, n in left.items() if n == max(left.values())}
+
+
+def test_ruling_a_value_out_needs_no_release() -> None:
+    """One class shows what the whole table shows: with one of two values ruled out, everybody knows the other."""
+    found = attacks.BackgroundKnowledge().run(view_of([("a", "yes")] * 20 + [("a", "no")] * 80))
+    assert (found.success, found.baseline) == (1.0, 1.0)
+    facts = attacks.Facts({"q": "a"}, excluded=("no",))
+    one = attacks.BackgroundKnowledge().run(view_of([("a", "yes")] * 20 + [("a", "no")] * 80), facts)
+    assert (one.success, one.baseline) == (1.0, 1.0)
 
 
 @given(ROWS)
@@ -234,3 +261,8 @@ def test_every_name_of_the_table_loads() -> None:
         assert getattr(attacks, name).__name__ == name
     with pytest.raises(AttributeError):
         _ = attacks.Nothing
+
+
+def test_a_class_like_the_table_is_not_said_to_raise_belief() -> None:
+    finding = attacks.Skewness().run(view_of([("a", "yes"), ("a", "no")] * 5)).finding
+    assert "belief in one value of 's' stays at about 50 %" in finding

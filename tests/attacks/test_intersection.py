@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import attacks
-from sfumato.attacks.several.intersection import sensitive_candidates
+from sfumato.attacks.several.intersection import as_stated, sensitive_candidates
 from sfumato.core.errors import InputError, MissingColumn, Unsupported
 from sfumato.core.view import View
 from sfumato.data import hierarchy_builders
@@ -390,3 +390,27 @@ def test_who_is_missing_from_the_coarser_release_is_singled_out_too() -> None:
     rows: list[Row] = [(0, 0, "u")] * 3 + [(1, 0, "v")] * 3
     found = attacks.Intersection().run(release(rows[:4], (1, 0)), release(rows, (0, 0)))
     assert found.details["differencing_groups"] == 1 and found.details["smallest_difference"] == 2
+
+
+@given(ROWS, st.lists(LEVELS, min_size=2, max_size=3))
+@settings(max_examples=25)
+def test_what_is_estimated_has_one_digit_and_no_interval(rows: list[Row], levels: list[tuple[int, int]]) -> None:
+    """What one release alone gives away is counted by hand in its classes."""
+    views = [release(rows, each) for each in levels]
+    found = attacks.Intersection().run(views[0], attacks.OtherReleases(tuple(views[1:])))
+    told = as_stated(found)
+    assert found.interval == (0.0, 1.0)
+    for number in (told.targets, told.success, told.baseline, told.details["singled_out"]):
+        assert float(f"{number:.1g}") == number or 0.95 <= number < 1
+    assert told.success == pytest.approx(found.success, rel=0.5) and (told.success == 1) == (found.success == 1)
+    by_hand = []
+    for view in views:
+        shown = Counter[tuple[str, str]]()
+        values: dict[tuple[str, str], set[str]] = {}
+        for row in view.result.table.to_pylist():
+            shown[row["x"], row["y"]] += 1
+            values.setdefault((row["x"], row["y"]), set()).add(row["s"])
+        by_hand.append(sum(size for key, size in shown.items() if len(values[key]) == 1))
+    assert told.details["singled_out_by_one_release_alone"] == max(by_hand)
+    owner = attacks.Intersection().run(views[0], attacks.OtherReleases(tuple(views[1:]), original(rows)))
+    assert as_stated(owner) is owner and owner.interval != (0.0, 1.0)

@@ -112,6 +112,8 @@ def test_a_bare_table_matches_by_equality_and_a_star_matches_all() -> None:
 def test_what_is_missing_is_named() -> None:
     with pytest.raises(MissingColumn, match="shares no quasi-identifier"):
         attacks.Linkage().run(four_anonymous(), pa.table({"other": [1]}))
+    with pytest.raises(MissingColumn, match=r"case count\). On the command line: give its columns the names .* release, 'age'\."):
+        attacks.Linkage().run(four_anonymous(), pa.table({"AGE": [1]}))
     with pytest.raises(MissingColumn, match="'years'"):
         attacks.Linkage().run(four_anonymous(), attacks.Register(pa.table({"x": [1]}), {"age": "years"}))
     with pytest.raises(InputError, match="register"):

@@ -124,3 +124,8 @@ def test_the_command_that_compare_proposes_can_be_typed(method: str, place: Path
     (line,) = [line for line in capsys.readouterr().out.splitlines() if "sfumato protect" in line]
     words = shlex.split(line.split("sfumato ", 1)[1].replace("TABLE", "people.csv").replace("SCHEMA", "people.toml"))
     assert run([*words, "--output", "out"]) == 0
+
+
+def test_a_bracket_that_is_not_closed_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["protect", "people.csv", "--method", "Mdav(k=5"]) == 2
+    assert "the parenthesis after 'Mdav' is not closed" in capsys.readouterr().err

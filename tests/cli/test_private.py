@@ -233,7 +233,7 @@ def test_bounds_of_contribution_reach_the_session(place: Path, capsys: pytest.Ca
 def test_an_artefact_is_made_paid_for_and_verified(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = ["publish", "PrivateHistogram", "people.csv", "--schema", "people.toml", "--analyst", "ann",
              "--set", 'columns=["sex", "age"]', "--set", "bins={age=[18, 40, 65, 90]}",
-             "--set", "epsilon=1/2", "--set", "rows=1"]  # fmt: skip
+             "--set", "epsilon=1/2", "--set", "max_rows=1"]  # fmt: skip
     capsys.readouterr()
     assert run([*asked, "--output", "h"]) == 0
     shown = capsys.readouterr().out
@@ -297,16 +297,43 @@ def test_spends_on_two_questions_about_the_same_rows_can_be_told_apart(place: Pa
     assert listed[0] != listed[1] and all(short in whole for short, whole in zip(listed, told, strict=True))
 
 
+def test_spends_on_the_same_question_about_other_rows_can_be_told_apart(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for condition in ("age > 40", "age > 60", "sex = 'f'"):
+        assert run(query(f"{COUNT} WHERE {condition}", "--epsilon", "0.5")) == 0
+    capsys.readouterr()
+    assert run(["ledger", "spends"]) == 0
+    assert len({line.split()[-2] for line in capsys.readouterr().out.splitlines()[-3:]}) == 3
+
+
+def test_values_that_cannot_be_read_are_counted_for_the_owner(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "odd.csv").write_text("born;costs\n31.12.1980;1,5\n1981-01-01;2,5\n30.12.1980;3\n")
+    columns = '[columns.born]\ntype = "date"\n[columns.costs]\ntype = "number"\nbounds = [0, 9]\n'
+    (place / "odd.toml").write_text(f'dataset = "people"\nunit = "record"\n{columns}')
+    assert run(["inspect", "odd.csv", "--schema", "odd.toml"]) == 2
+    told = capsys.readouterr().err
+    assert (
+        "'born': 2 of 3 values cannot be read as a date" in told and "'costs': 2 of 3 values cannot be read as a number" in told
+    )
+    assert "1980" not in told and "1,5" not in told
+    made = ["publish", "PrivateQuantiles", "odd.csv", "--schema", "odd.toml", "--set", 'column="costs"']
+    assert run([*made, "--set", "epsilon=0.5", "--analyst", "ann"]) == 0
+    said = "A value that cannot be read as its declared type counts as missing"
+    assert said in capsys.readouterr().out and said in (place / "out/public/certificate.json").read_text()
+    assert run(["verify", "out", "--ledger", "sfumato-ledger.db"]) == 0
+    assert run(["inspect", "people.csv", "--schema", "people.toml"]) == 0
+    assert "every value can be read as the type that the schema declares" in capsys.readouterr().out
+
+
 def test_a_published_result_says_how_many_rows_of_one_unit_it_counts(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = ["publish", "PrivateHistogram", "people.csv", "--schema", "people.toml", "--set", "columns=sex", "--analyst", "ann"]
     assert run([*made, "--set", "epsilon=0.5"]) == 2
     refused = capsys.readouterr().err
-    assert "--set rows=…" in refused and "rows = 1" not in refused
-    assert run([*made, "--set", "epsilon=0.5", "--set", "rows=2"]) == 0
+    assert "--set max_rows=…" in refused and "rows = 1" not in refused
+    assert run([*made, "--set", "epsilon=0.5", "--set", "max_rows=2"]) == 0
     said = "At most 2 rows of each user are counted; rows beyond that are left out"
     assert f"counted   {said}" in capsys.readouterr().out
     assert said in (place / "out/public/card.html").read_text() and said in (place / "out/public/certificate.json").read_text()
-    told = as_json([*made, "--set", "epsilon=0.5", "--set", "rows=2", "--overwrite"], capsys)
+    told = as_json([*made, "--set", "epsilon=0.5", "--set", "max_rows=2", "--overwrite"], capsys)
     assert told["method"]["contribution"].startswith(said)
     assert "has a category that is not declared, are left out" in told["method"]["contribution"]
     assert run(["verify", "out", "--ledger", "sfumato-ledger.db"]) == 0
@@ -382,7 +409,7 @@ def test_a_question_about_another_unit_is_refused_with_3_and_costs_nothing(
         "--set",
         "epsilon=1/2",
         "--set",
-        "rows=1",
+        "max_rows=1",
     ]
     (place / "records.toml").write_text(SCHEMA.replace('role = "unit"', 'role = "plain"'))
     asked = ["query", COUNT, "--data", "people.csv", "--schema", "records.toml", *BOUNDS, "--analyst", "ann", "--epsilon", "0.5"]
@@ -423,9 +450,10 @@ def test_a_cell_that_cannot_be_read_is_missing_and_tells_nothing(
     asked = ["query", "SELECT COUNT(income) AS n, COUNT(age) AS a FROM people", *ON, "--epsilon", "1", *BOUNDS, "--seed", "1"]
     assert run(asked) == 0
     shown = capsys.readouterr()
-    assert "record" not in shown.err and "cannot be read" not in shown.out + shown.err
+    said = "A value that cannot be read as its declared type counts as missing"  # whether there is one or not
+    assert "record" not in shown.err and "cannot be read" not in shown.out.replace(said, "") + shown.err
     publish = ["publish", "PrivateHistogram", "people.csv", "--schema", "people.toml", "--analyst", "ann", "--seed", "1"]
-    settings = ["--set", 'columns=["age"]', "--set", "bins={age=2}", "--set", "epsilon=0.5", "--set", "rows=1"]
+    settings = ["--set", 'columns=["age"]', "--set", "bins={age=2}", "--set", "epsilon=0.5", "--set", "max_rows=1"]
     assert run([*publish, *settings, "--output", "out"]) == 0, capsys.readouterr().err
 
 
@@ -460,7 +488,7 @@ def test_a_question_without_declared_types_is_refused_without_guessing_them(
 
 def test_the_check_that_a_private_result_proposes_can_be_typed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = ["publish", "PrivateHistogram", "people.csv", "--schema", "people.toml", "--set", "columns=sex", "--analyst", "ann"]
-    assert run([*made, "--set", "epsilon=0.5", "--set", "rows=2", "-o", "a histogram"]) == 0
+    assert run([*made, "--set", "epsilon=0.5", "--set", "max_rows=2", "-o", "a histogram"]) == 0
     assert run(query(COUNT, "--epsilon", "0.5", "-o", "an answer")) == 0
     shown = [line.removesuffix(")") for line in capsys.readouterr().out.splitlines() if "sfumato verify" in line]
     for line, folder in zip(shown, ("a histogram", "an answer"), strict=True):
@@ -492,3 +520,33 @@ def test_an_answer_that_chooses_groups_says_that_margins_hold_before_that(
     assert "before LIMIT and the threshold chose" in found.selection
     declared = sf.Session(table, budget=sf.ApproxDP(10, "0.1"), max_rows=1, max_groups=1, seed=1)
     assert declared.sql(f"{many} ORDER BY n", epsilon=1).selection == ""
+
+
+def test_a_text_in_double_quotes_is_told_the_single_ones(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "people.toml").write_text(SCHEMA.replace('[columns.income]\ntype = "integer"\nbounds = [0, 100000]\n', ""))
+    assert run(query(f'{COUNT} WHERE sex = "m"', "--epsilon", "0.5")) == 2
+    told = capsys.readouterr().err
+    assert "write it in single quotes: 'm'" in told and "income" not in told and "age" in told
+
+
+def test_bounds_without_a_unit_are_said_to_have_no_effect(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(query(COUNT, "--epsilon", "0.1", "--explain")) == 0
+    assert "no effect" not in capsys.readouterr().err
+    (place / "records.toml").write_text('unit = "record"\n' + SCHEMA.replace('role = "unit"', 'role = "plain"'))
+    asked = [
+        "query",
+        COUNT,
+        "--data",
+        "people.csv",
+        "--schema",
+        "records.toml",
+        "--analyst",
+        "ann",
+        "--epsilon",
+        "0.1",
+        "--explain",
+    ]
+    assert run([*asked, *BOUNDS]) == 0
+    assert "--max-rows and --max-groups have no effect" in capsys.readouterr().err
+    assert run(asked) == 0
+    assert capsys.readouterr().err == ""

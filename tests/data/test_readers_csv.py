@@ -289,7 +289,7 @@ def test_threads_of_the_parser_hold_no_python_function(tmp_path: Path, monkeypat
         return parse(*args, **options)
 
     monkeypatch.setattr("sfumato.data.readers_csv.pa_csv.read_csv", watched)
-    with pytest.raises(SourceError, match="do not have 2 cells"):
+    with pytest.raises(SourceError, match="1 line does not have 2 cells"):
         read(tmp_path, "a,b\n1,2\n1,2,3\n")
     assert [threads for threads, _ in calls] == [True, False]
     assert [handler is None for _, handler in calls] == [True, False]

@@ -27,18 +27,9 @@ def named(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-def at_hand() -> dict[str, object]:
-    """What pages about releases assume: the people, a release of them and the view of an earlier one."""
-    import sfumato as sf
-
-    people = sf.read("people.csv", schema="people.toml")
-    made = [sf.protect(people, [sf.KAnonymity(k)], sf.Lattice(suppression=0.05)) for k in (5, 10)]
-    return {"people": people, "release": made[0], "earlier": made[1].view()}
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder with the files that pages assume somebody has: adult.csv with its schema."""
+    """A folder with the files that pages assume somebody has, adult.csv with its schema, and no others."""
     from sfumato.data.sample import write_sample
 
     data, schema = write_sample(tmp_path, rows=2_000)
@@ -46,6 +37,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     head, occupation, tail = text.partition("[columns.occupation]")
     (tmp_path / "adult.csv").write_bytes(data.read_bytes())
     (tmp_path / "adult.toml").write_text(head + occupation + tail.replace('role = "quasi"', 'role = "sensitive"', 1), "utf-8")
+    data.unlink()
+    schema.unlink()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # what a comparison remembers
     return tmp_path
@@ -54,7 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=named)
 def test_the_examples_of_a_page_run(page: Path, folder: Path) -> None:
-    names = {"__name__": "__page__", **at_hand()}
+    names: dict[str, object] = {"__name__": "__page__"}  # a page runs as it is written
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)
         for line, source in blocks(page):
@@ -73,7 +66,9 @@ def test_the_readme_shows_what_was_promised() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after_python", [False, True])
-def test_the_commands_of_the_readme_run_in_order(after_python: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_commands_of_the_readme_run_in_order(
+    after_python: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """In an empty folder, and in the one that the Python example leaves behind."""
     from sfumato.cli.main import run
 
@@ -89,6 +84,9 @@ def test_the_commands_of_the_readme_run_in_order(after_python: bool, tmp_path: P
             exec(arguments[1], {})
         elif arguments[0] != "compare":  # which takes long, and is run in tests of its own
             assert run(arguments) == 0, line
+        if arguments[0] == "inspect":
+            proposed = capsys.readouterr().out.splitlines()[-1].partition("then: ")[2]
+            assert run(shlex.split(proposed)[1:]) == 0, proposed
     assert len(lines) == 12
 
 

@@ -90,7 +90,7 @@ def test_neighbouring_decimals_stay_two_units_in_questions_and_algorithms(
     engine: str, digits: tuple[int, int], request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     data = opened(people(digits), engine, request, tmp_path)
-    histogram = sf.dp.PrivateHistogram(("x",), epsilon=1, bounding="truncate", order="x", rows=1)
+    histogram = sf.dp.PrivateHistogram(("x",), epsilon=1, bounding="truncate", order="x", max_rows=1)
     assert histogram.counts(data).tolist() == [1, 1]
     session = sf.Session(data, budget=sf.PureDP(10**9), max_rows=1)
     for asked in ("SELECT COUNT(*) AS n FROM visits", "SELECT COUNT(DISTINCT id) AS n FROM visits"):
@@ -173,7 +173,7 @@ def test_text_declared_as_a_number_names_no_unit_whatever_the_rows_hold(engine: 
             sf.Session(data, budget=sf.PureDP(1))
         assert "1234567" not in str(refused.value)
         with pytest.raises(SchemaError, match="floating-point"):
-            sf.dp.PrivateHistogram(("x",), epsilon=1, rows=1).run(data)
+            sf.dp.PrivateHistogram(("x",), epsilon=1, max_rows=1).run(data)
 
 
 def test_missing_codes_of_a_decimal_unit_stay_missing() -> None:
@@ -198,7 +198,7 @@ def test_zero_and_negative_zero_are_one_unit_and_nan_is_none(engine: str, reques
     else:
         frame = request.getfixturevalue("spark").createDataFrame(list(zip(numbers, "abba", strict=True)), "id double, x string")
         data = sf.read(frame, SCHEMA)
-    assert sum(sf.dp.PrivateHistogram(("x",), epsilon=1, bounding="truncate", order="x", rows=1).counts(data).tolist()) == 2
+    assert sum(sf.dp.PrivateHistogram(("x",), epsilon=1, bounding="truncate", order="x", max_rows=1).counts(data).tolist()) == 2
     session = sf.Session(data, budget=sf.PureDP(10**9), max_rows=1)
     assert session.sql("SELECT COUNT(*) AS n FROM visits", epsilon=10_000).table.column("n").to_pylist() == [2]
 

@@ -46,7 +46,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     ),
     "publish": (
         *("publish", "PrivateHistogram", "people.csv", "--schema", "people.toml", "--set", "columns=sex"),
-        *("--set", "rows=1", "--set", "epsilon=0.001", "--ledger", "ledger.db", "--output", "out", "--overwrite"),
+        *("--set", "max_rows=1", "--set", "epsilon=0.001", "--ledger", "ledger.db", "--output", "out", "--overwrite"),
     ),
     "attack": ("attack", "release", "--with", "people.csv"),
     "verify": ("verify", "release"),

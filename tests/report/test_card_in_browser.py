@@ -197,7 +197,7 @@ def test_the_comparison_page_can_be_read_by_everybody_and_tells_its_marks(open_c
 
     figure = risk_utility(RiskUtility(MARKS, (1.0, 0.0), chosen=0))
     rows = [
-        ComparisonRow(mark.label, "front" if mark.best else "bettered", mark.risk, mark.loss, 0.3, {}, "a note") for mark in MARKS
+        ComparisonRow(mark.label, "front" if mark.best else "other", mark.risk, mark.loss, 0.3, {}, "a note") for mark in MARKS
     ]
     text = comparison_page(ComparisonContent("Risk and utility of shells", 300, figure, ["Take it."], rows))
     card = open_card(text)
@@ -205,6 +205,9 @@ def test_the_comparison_page_can_be_read_by_everybody_and_tells_its_marks(open_c
     assert card.page.locator("figure svg title", has_text="Mdav(k=9): risk 30 %").count() == 1
     wide = card.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
     assert wide == 0
+    card.page.set_viewport_size({"width": 400, "height": 800})
+    hidden = "(() => { const e = document.querySelector('.scroll'); return e.scrollWidth - e.clientWidth })()"
+    assert card.page.evaluate(hidden) == 0  # a phone shows every number
     start = text.index('<meta http-equiv="Content-Security-Policy"')
     bare = open_card(text[:start] + text[text.index(">", start) + 1 :], scheme=scheme)
     bare.page.evaluate(AXE_FILE_PATH.read_text("utf-8"))

@@ -13,9 +13,11 @@ import pytest
 import sfumato as sf
 from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.registry import every
+from sfumato.data.read_result import UNREADABLE
 from sfumato.dp import Session
 from sfumato.ledger import Ledger, LossAmount
 from sfumato.workflow.publishing.publish import publish
+from sfumato.workflow.verifying.stated_details import details_of, refuse_other_details
 from sfumato.workflow.verifying.stated_results import RESULT_DIGEST, check_stated_result
 from sfumato.workflow.verifying.verification import Finding
 from tests.faults.forging import change, rewrite
@@ -25,12 +27,12 @@ ROWS = pa.table(
 )
 NUMBER = {"type": "integer", "bounds": [0, 9], "source": "declared"}
 ALGORITHMS = [
-    sf.dp.PrivateHistogram(("word",), epsilon="0.5", rows=2),
-    sf.dp.PrivateHistogram(("word",), rho="0.5", neighbours="replace", rows=2),
-    sf.dp.PrivateQuantiles("score", (0.5,), epsilon=0.25, rows=2),
+    sf.dp.PrivateHistogram(("word",), epsilon="0.5", max_rows=2),
+    sf.dp.PrivateHistogram(("word",), rho="0.5", neighbours="replace", max_rows=2),
+    sf.dp.PrivateQuantiles("score", (0.5,), epsilon=0.25, max_rows=2),
     sf.dp.TopK("word", 1, epsilon=1),
-    sf.dp.KMeans(("score",), 1, 1, iterations=1, rows=2),
-    sf.dp.GridKMeans(("score",), 1, epsilon=1, rows=2),
+    sf.dp.KMeans(("score",), 1, 1, iterations=1, max_rows=2),
+    sf.dp.GridKMeans(("score",), 1, epsilon=1, max_rows=2),
     sf.dp.Mst(rho="0.1", max_rows=2),
     sf.dp.Aim(rho="0.1", max_rows=2),
     sf.dp.SearchLog("word", limit=2, epsilon=1, delta="1e-6"),
@@ -52,6 +54,23 @@ COLUMNS = {
     "score": NUMBER,
 }
 RECORDS = {**COLUMNS, "user": {"type": "string"}}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS[:3] + ALGORITHMS[4:6], ids=lambda each: each.name)
+def test_a_bound_that_was_called_rows_is_read_as_before(algorithm: Any) -> None:
+    session = Session({"t": table()}, budget=algorithm.loss().about(unit="user"))
+    made = publish(session.release(algorithm)).certificate
+    method = {("rows" if name == "max_rows" else name): value for name, value in made.method.items()}
+    assert "rows" in method
+    assert said(dataclasses.replace(made, method=method)) is None
+    assert refused(dataclasses.replace(made, method={**method, "rows": 3}))
+    assert said(dataclasses.replace(made, method={**method, "max_rows": 2})) is not None  # no version wrote both
+    assert details_of(method, {}) == details_of(made.method, {})  # so that the page is the same
+    refuse_other_details(dataclasses.replace(made, method=method))
+    with pytest.raises(
+        sf.errors.ParameterError, match="parameter 'rows' has another name; .* calls this max_rows: the most rows"
+    ):
+        type(algorithm)(**{**algorithm.parameters(), "rows": 2})
 
 
 def table(columns: Any = COLUMNS) -> Any:
@@ -89,7 +108,10 @@ def test_what_an_algorithm_says_of_itself_agrees_with_its_claim(algorithm: Any) 
     made = publish(Session(table(), budget=algorithm.loss().about(unit="user")).release(algorithm)).certificate
     assert made.claims[0].unit == "user" and "contribution" in made.method
     assert said(made) is None
-    assert algorithm.left_out() and made.method["contribution"].endswith(algorithm.left_out())
+    numbers = isinstance(algorithm, (sf.dp.PrivateQuantiles, sf.dp.KMeans, sf.dp.GridKMeans, sf.dp.Mst, sf.dp.Aim))
+    typed = f". {UNREADABLE}" * numbers  # the others read texts alone
+    assert algorithm.left_out() and made.method["contribution"].endswith(f"{algorithm.left_out()}{typed}")
+    assert said(forged(made, contribution=algorithm.counted("user"))) is None  # as earlier versions wrote it
     assert said(forged(made, contribution=algorithm.contribution("user"))) is None  # as earlier versions wrote it
     assert refused(forged(made, contribution=algorithm.left_out()))
     paid = dataclasses.replace(made, claims=(dataclasses.replace(made.claims[0], ledger_entry="0" * 64),))
@@ -102,7 +124,7 @@ def test_what_an_algorithm_says_of_itself_agrees_with_its_claim(algorithm: Any) 
 
 
 def test_of_records_all_are_counted() -> None:
-    counts = sf.dp.PrivateHistogram(("word",), epsilon=1, rows=1)
+    counts = sf.dp.PrivateHistogram(("word",), epsilon=1, max_rows=1)
     made = publish(Session(table(RECORDS), budget=sf.PureDP(1)).release(counts)).certificate
     assert made.claims[0].unit == "record" and said(made) is None
     assert made.method["contribution"] == counts.left_out()
@@ -123,10 +145,10 @@ MESSY = pa.table(
 def test_rows_are_left_out_as_it_is_said(columns: Any) -> None:
     """Missing and undeclared values are left out, and rows without a unit; a number beyond its bounds is not."""
     data, one = sf.read(MESSY, {"dataset": "log", "columns": columns}), int(columns is RECORDS)
-    assert sf.dp.PrivateHistogram(("word",), epsilon=1, rows=1).counts(data).tolist() == [2, 1 + one]
-    scores = sf.dp.PrivateHistogram(("score",), epsilon=1, rows=1).counts(data).tolist()
+    assert sf.dp.PrivateHistogram(("word",), epsilon=1, max_rows=1).counts(data).tolist() == [2, 1 + one]
+    scores = sf.dp.PrivateHistogram(("score",), epsilon=1, max_rows=1).counts(data).tolist()
     assert scores == [0, 0, one, 1, 1, 1, 0, 0, 0, 1]
-    _, leaves = sf.dp.PrivateQuantiles("score", epsilon=1, rows=1).leaf_counts(data)
+    _, leaves = sf.dp.PrivateQuantiles("score", epsilon=1, max_rows=1).leaf_counts(data)
     assert leaves.tolist() == scores
     assert sf.dp.TopK("word", 1, epsilon=1).scores(data)[1].tolist() == [2, 1 + one]
 

@@ -115,7 +115,7 @@ def spends(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False)
             str(each.loss),
             _unit_shown(each.protected),
             words[each.state],
-            each.question.rpartition(":")[2][:16],  # what was asked; before the colon stands which rows are read
+            _question_shown(each.question),
             each.reserved_by[:16],
         )
         for each in spendings
@@ -136,6 +136,12 @@ def spends(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False)
     ]
     lines = table_lines(("time", "dataset", "analyst", "loss", "unit", "state", "question", "entry"), rows)
     answer({"ledger": ledger_name(ledger), "spends": mappings}, lines if rows else [f"nothing was spent yet{_on(dataset)}"], json)
+
+
+def _question_shown(digest: str) -> str:
+    """A part of the digest of a question: which rows are read stands before the colon, what was asked of them after it."""
+    rows, colon, asked = digest.rpartition(":")
+    return f"{rows[-8:]}{colon}{asked[:8]}" if colon else digest[:16]
 
 
 def releases(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -> None:

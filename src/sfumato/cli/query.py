@@ -121,6 +121,8 @@ def query(
         seed=seed,
     )
     declared = key_values(keys or ())
+    if not json and (max_rows is not None or max_groups is not None) and not session.has_units:
+        complain("notice: --max-rows and --max-groups have no effect: each record is a unit of its own, with one row")
     if costing:
         margin, ranks = _number(within, "--within"), _number(rank_within, "--rank-within")
         explanation = session.cost(

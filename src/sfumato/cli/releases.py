@@ -130,16 +130,18 @@ def _lines(results: list[dict[str, Any]]) -> list[str]:
         return ["no attack fits this release and what was given; with --with, --earlier or --attack others can be tried"]
     lines = []
     for result in results:
-        low, high = result["interval"]
         if result["targets"] and result["details"].get("without_match") == result["targets"]:
             lines += [
                 f"{result['attack']}: nobody was matched, of {counted(result['targets'], 'target')}",
                 f"  {result['finding']}",
             ]
             continue
+        low, high = (percent(end) for end in result["interval"])
+        estimated = result["details"].get("people_are") == "estimated"
+        about, sure = ("roughly ", "estimated") if estimated else ("", f"95 % interval {low} to {high}")
         lines += [
-            f"{result['attack']}: success {percent(result['success'])} (95 % interval {percent(low)} to {percent(high)}), "
-            f"blind guessing {percent(result['baseline'])}, {counted(result['targets'], 'target')}",
+            f"{result['attack']}: success {about}{percent(result['success'])} ({sure}), "
+            f"blind guessing {about}{percent(result['baseline'])}, {about}{counted(result['targets'], 'target')}",
             f"  {result['finding']}",
         ]
     return lines

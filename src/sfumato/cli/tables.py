@@ -52,20 +52,24 @@ def inspect(
         typer.Option("--schema-out", "-o", help="Where to write the starting schema; by default the source's name with .toml."),
     ] = None,
     no_schema: Annotated[bool, typer.Option("--no-schema", help="Write no schema.")] = False,
+    schema: Annotated[
+        str | None,
+        typer.Option("--schema", help="A schema to check: counts the values that cannot be read as their declared type."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Profile a table: what each column holds, who stands out, and a schema to start from."""
+    """Profile a table: what each column holds, who stands out, and a schema to start from; or check a schema against it."""
     from sfumato.report.wording import counted
     from sfumato.workflow.inspect import dataset_id
     from sfumato.workflow.inspect import inspect as run
     from sfumato.workflow.recipe import without_secrets
 
     kept = None
-    if schema_out is None and not no_schema:
+    if schema_out is None and schema is None and not no_schema:
         schema_out = f"{dataset_id(source, table)}.toml"
         if Path(schema_out).exists():
             kept, schema_out = schema_out, None
-    profile = run(source, schema_out=schema_out, table=table)
+    profile = run(source, schema_out=schema_out, table=table, schema=schema)
     facts = {**profile.to_mapping(), "schema_file": schema_out}
     rows = [
         (
@@ -83,6 +87,7 @@ def inspect(
     lines += ["", *_standing_out(facts)]
     lines += [f"unit: {facts['unit'] or 'none named'}; {facts['unit_reason']}"]
     lines += [f"note: {note}" for note in facts.get("notes", ())]
+    lines += [] if schema is None else ["every value can be read as the type that the schema declares"]
     if kept is not None:
         lines += ["", f"'{kept}' exists already and was kept; name another file with --schema-out for a fresh one"]
     if schema_out is not None:
@@ -213,12 +218,13 @@ def hierarchy(
     json: Json = False,
 ) -> None:
     """Preview and validate hierarchies: how many values are left at each level, with examples."""
+    from sfumato.report.wording import counted
     from sfumato.workflow.hierarchies import preview
 
     levels_by_column = preview(schema, column=column, data=data)
     lines = []
     for name, levels in levels_by_column.items():
-        lines += [f"{name}: {levels[0]['values']:,} values, {len(levels) - 1} levels of generalisation"]
+        lines += [f"{name}: {counted(levels[0]['values'], 'value')}, {counted(len(levels) - 1, 'level')} of generalisation"]
         rows = [
             (
                 str(level["level"]),

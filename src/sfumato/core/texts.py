@@ -69,13 +69,23 @@ def percent(rate: float) -> str:
     return f"{shown} %" if shown != "100" or rate == 1 else f"{rate * 100:.2f} %"
 
 
+def rough(rate: float) -> float:
+    """A rate that is only estimated, with one digit; two above 95 %, so that it does not read as everybody.
+
+    >>> rough(0.184), rough(0.972), rough(0.9999)
+    (0.2, 0.97, 0.99)
+    """
+    shown = float(f"{rate:.{1 if rate < 0.95 else 2}g}")
+    return shown if shown < 1 or rate == 1 else 0.99
+
+
 def rough_percent(rate: float) -> str:
     """A rate that is only estimated, in per cent with one digit; two above 95 %, so that it does not read as everybody.
 
     >>> rough_percent(0.184), rough_percent(0.0047), rough_percent(0.972), rough_percent(1)
     ('20 %', '0.5 %', '97 %', '100 %')
     """
-    return percent(float(f"{rate:.{1 if rate < 0.95 else 2}g}"))
+    return percent(rough(rate))
 
 
 def rounded_up(number: float, digits: int = 2) -> str:

@@ -203,7 +203,8 @@ def _check_rows(rows: Sequence[Sequence[str | None]], name: str) -> None:
     ragged = [i for i, row in enumerate(rows, 1) if len(row) != width]
     if ragged:
         listed = ", ".join(map(str, ragged[:10])) + (" …" if len(ragged) > 10 else "")
-        faults.append(f"{len(ragged)} rows do not have {width} levels like the first (rows {listed})")
+        which, levels = "row does" if len(ragged) == 1 else "rows do", "level" if width == 1 else "levels"
+        faults.append(f"{len(ragged)} {which} not have {width} {levels} like the first (row{'s' * (len(ragged) > 1)} {listed})")
         all_at_once(HierarchyError, name, faults)
     listings: dict[str | None, int] = {}
     twice: dict[str | None, int] = {}

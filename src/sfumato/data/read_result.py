@@ -32,6 +32,8 @@ _PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_00
 
 #: What to do about a value that cannot be read as the type that its column is declared to have.
 Unreadable = Literal["refuse", "missing"]
+#: What a private answer says about such values; the same words whether there are any or not.
+UNREADABLE = "A value that cannot be read as its declared type counts as missing"
 
 
 @dataclass(frozen=True, eq=False)

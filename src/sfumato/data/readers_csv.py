@@ -277,7 +277,8 @@ def _refuse_ragged(wrong: list[tuple[int | None, int]], expected: int, blank_lin
     shown = [f"{number + blank_lines:,} ({cells})" for number, cells in wrong[:_LISTED_LINES] if number is not None]
     more = " …" if len(wrong) > _LISTED_LINES else ""
     raise SourceError(
-        f"{where}: {len(wrong):,} lines do not have {expected} cells like the line of column names; "
+        f"{where}: {len(wrong):,} {'line does' if len(wrong) == 1 else 'lines do'} not have {expected} "
+        f"cell{'s' * (expected != 1)} like the line of column names; "
         f"line (cells): {', '.join(shown)}{more}. "
         "Quote cells that contain the separator, or name another separator."
     )

@@ -13,6 +13,7 @@ from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
+from sfumato.data.read_result import UNREADABLE
 from sfumato.dp.algorithms.base import Algorithm
 from sfumato.dp.book import Book, drawn
 from sfumato.dp.protected_unit import as_decided
@@ -64,8 +65,9 @@ def charged_run(
         outcome = algorithm.run(replace(data, relation=relation), randomness=randomness, progress=progress)
     stored = book.commit(reservation, {"artefact": request["method"], "sha256": result_digest(outcome.result)})
     details = {**outcome.details, "ledger_entry": stored.entry or None, "dataset": dataset}
-    counted = algorithm.counted(table.unit)
-    method = {**outcome.method, **({} if counted is None else {"contribution": counted})}
+    typed = any(table.columns[name].field.kind != "string" for name in rehearsal.read if name in table.columns)
+    counted = ". ".join(filter(None, [algorithm.counted(table.unit), UNREADABLE if typed else None]))
+    method = {**outcome.method, **({"contribution": counted} if counted else {})}
     return replace(outcome, method=method, details=details if for_owner else {**details, "owner": {}})
 
 

@@ -118,6 +118,11 @@ class Session:
     def __repr__(self) -> str:
         return f"Session({self.dataset!r}, tables {', '.join(self._catalogue.tables)}, analyst {self.analyst!r})"
 
+    @property
+    def has_units(self) -> bool:
+        """Whether a private table has a column that names the unit; without one each record is a unit of its own."""
+        return any(table.unit is not None for table in self._catalogue.tables.values())
+
     def sql(
         self,
         query: str,

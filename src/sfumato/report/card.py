@@ -57,8 +57,8 @@ def release_card(content: CardContent, *, audience: Audience) -> str:
     return "<!DOCTYPE html>\n" + element("html", page_head(title), body, lang="en").source + "\n"
 
 
-def page_head(title: str) -> Html:
-    """The head of a page that loads nothing and runs no script."""
+def page_head(title: str, style: str = "") -> Html:
+    """The head of a page that loads nothing and runs no script; `style` is added to that of every page."""
     # The policy comes first: it governs everything after it.
     return Html(
         "<head>"
@@ -67,6 +67,6 @@ def page_head(title: str) -> Html:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="no-referrer">'
         f"<title>{html(title)}</title>"
-        f"<style>{STYLE}</style>"
+        f"<style>{STYLE}{style}</style>"
         "</head>"
     )

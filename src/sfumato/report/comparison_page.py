@@ -14,10 +14,16 @@ from sfumato.report.inline_svg import inline_svg
 from sfumato.report.markup import Child, Html, definitions, element, joined, table
 from sfumato.report.wording import number, percentage, plain_name, sentence
 
+#: On a narrow screen the names of methods break, so that state, risk, loss and balance are in sight.
+_NARROW = (
+    "@media (max-width: 34rem) { table { font-size: .8rem; } th, td { padding-right: .4rem; } "
+    "tbody th { overflow-wrap: anywhere; } .state { padding: 0 .2em; } }\n"
+)
+
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One method in the table; `state` is `recommended`, `front`, `bettered` or `refused`."""
+    """One method in the table; `state` is `recommended`, `front`, `other` or `refused`."""
 
     label: str
     state: str
@@ -57,7 +63,7 @@ def comparison_page(content: ComparisonContent) -> str:
         element("p", "This page shows numbers made from the original. Do not publish it.", class_="owner"),
     )
     body = element("body", element("a", "Skip to the comparison", href="#card", class_="skip"), header, main)
-    return "<!DOCTYPE html>\n" + element("html", page_head(content.title), body, lang="en").source + "\n"
+    return "<!DOCTYPE html>\n" + element("html", page_head(content.title, _NARROW), body, lang="en").source + "\n"
 
 
 def _map(figure: str | None) -> Html | None:

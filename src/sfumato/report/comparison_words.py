@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import percent
+from sfumato.report.wording import counted
 
 if TYPE_CHECKING:
     from sfumato.workflow.comparing.compare import Comparison, Point
@@ -21,8 +22,8 @@ def reasons(comparison: Comparison) -> tuple[str, ...]:
     if not measured:
         return ("No method could be applied to these data; the table says why for each.",)
     sentences = [
-        f"Of {len(measured)} choices of method and parameters {len(front)} are on the front: no other is both safer and more "
-        "useful."
+        f"Of {counted(len(measured), 'choice')} of method and parameters {len(front)} {'is' if len(front) == 1 else 'are'} on "
+        "the front: no other is both safer and more useful."
     ]
     apart = [point for point in measured if point.risk_measure != comparison.compared_by]
     if apart:
@@ -144,7 +145,7 @@ def page(comparison: Comparison) -> str:
         if point.refused is not None:
             rows.append(ComparisonRow(point.label, "refused", note=_first_line(point.refused)))
             continue
-        state = "recommended" if point is chosen else "front" if point in front else "bettered"
+        state = "recommended" if point is chosen else "front" if point in front else "other"
         if point.risk_measure != comparison.compared_by:
             state = "another risk"
         others = {

@@ -65,6 +65,10 @@ def inline(text: str) -> PlainDict:
     """`Mdav, k=5` or `Mdav(k=5)` as a mapping; the parameters are TOML."""
     called = _CALL.fullmatch(text)
     name, rest = called.groups() if called else text.partition(",")[::2]
+    if not called and "(" in name:
+        raise ParameterError(
+            f"the parenthesis after {as_name(name.partition('(')[0].strip())} is not closed: write it as in 'Mdav(k=5)'"
+        )
     try:
         arguments = parse_toml(f"arguments = {{ {rest} }}")["arguments"]
     except (ValueError, RecursionError):

@@ -14,12 +14,12 @@ from sfumato.core.randomness import default
 from sfumato.dp import Algorithm, GridKMeans, KMeans, PrivateHistogram, PrivateQuantiles, SearchLog, TopK
 
 ALGORITHMS: list[Algorithm] = [
-    PrivateQuantiles("x", (0.5,), epsilon=1, rows=1),
-    PrivateHistogram(("x",), epsilon=1, bins={"x": 3}, rows=1),
-    PrivateHistogram(("x",), epsilon=1, bins={"x": [0, 5, 10]}, rows=1),
-    PrivateHistogram(("word",), epsilon=1, rows=1),
-    KMeans(("x",), 2, epsilon=1, rows=1),
-    GridKMeans(("x",), 2, epsilon=1, rows=1),
+    PrivateQuantiles("x", (0.5,), epsilon=1, max_rows=1),
+    PrivateHistogram(("x",), epsilon=1, bins={"x": 3}, max_rows=1),
+    PrivateHistogram(("x",), epsilon=1, bins={"x": [0, 5, 10]}, max_rows=1),
+    PrivateHistogram(("word",), epsilon=1, max_rows=1),
+    KMeans(("x",), 2, epsilon=1, max_rows=1),
+    GridKMeans(("x",), 2, epsilon=1, max_rows=1),
     TopK("word", 1, epsilon=1),
     TopK("word", 1, epsilon=1, candidates=("a", "b")),
     SearchLog("word", 1, epsilon=1, domain=("a", "b")),
@@ -75,7 +75,7 @@ def test_a_synthesis_refuses_untyped_columns_of_a_text_file(method: type[sf.dp.M
 def test_a_type_declared_after_reading_comes_too_late(tmp_path: Path) -> None:
     data = sf.read(written(tmp_path, ["1", "2"])).with_schema(sf.Schema.model_validate(schema(True)))
     with pytest.raises(Unsupported, match="read with"):
-        PrivateQuantiles("x", (0.5,), epsilon=1, rows=1).run(data)
+        PrivateQuantiles("x", (0.5,), epsilon=1, max_rows=1).run(data)
 
 
 def test_types_of_excel_cells_and_python_objects_follow_the_values(tmp_path: Path) -> None:

@@ -43,28 +43,28 @@ def test_counts_of_categories_bins_and_whole_numbers() -> None:
             (None, "mo", 1, 5.0),
         ]
     )
-    assert PrivateHistogram("day", epsilon=1, rows=1).counts(data).tolist() == [
+    assert PrivateHistogram("day", epsilon=1, max_rows=1).counts(data).tolist() == [
         2,
         0,
         1,
     ]  # unknown, missing and unowned values are left out
-    assert PrivateHistogram("hour", epsilon=1, rows=1).counts(data).tolist() == [1, 2, 0, 0, 0, 2]  # 99 is clamped to 5
-    assert PrivateHistogram("cost", epsilon=1, bins={"cost": 2}, rows=1).counts(data).tolist() == [
+    assert PrivateHistogram("hour", epsilon=1, max_rows=1).counts(data).tolist() == [1, 2, 0, 0, 0, 2]  # 99 is clamped to 5
+    assert PrivateHistogram("cost", epsilon=1, bins={"cost": 2}, max_rows=1).counts(data).tolist() == [
         1,
         4,
     ]  # half open, the last closed
-    assert PrivateHistogram("cost", epsilon=1, bins={"cost": [4, 5, 6]}, rows=1).counts(data).tolist() == [
+    assert PrivateHistogram("cost", epsilon=1, bins={"cost": [4, 5, 6]}, max_rows=1).counts(data).tolist() == [
         1,
         4,
     ]  # stated edges, the rest clamped
-    both = PrivateHistogram(("day", "cost"), epsilon=1, bins={"cost": 2}, rows=1)
+    both = PrivateHistogram(("day", "cost"), epsilon=1, bins={"cost": 2}, max_rows=1)
     assert both.counts(data).tolist() == [1, 1, 0, 0, 0, 1]
 
 
 def test_the_release_names_every_cell() -> None:
     data = visits([("a", "mo", 0, 0.0), ("b", "we", 5, 9.99)])
     released = (
-        PrivateHistogram(("day", "cost", "hour"), epsilon=1, bins={"cost": 2}, rows=1).run(data, randomness=default(1)).result
+        PrivateHistogram(("day", "cost", "hour"), epsilon=1, bins={"cost": 2}, max_rows=1).run(data, randomness=default(1)).result
     )
     assert released.column_names == ["day", "cost_from", "cost_to", "hour", "count"]
     assert released.num_rows == 3 * 2 * 6
@@ -86,7 +86,7 @@ entries = st.lists(
 @given(entries, st.integers(1, 4), st.sampled_from(["rows", "units"]), st.sampled_from("abc"))
 def test_one_unit_changes_the_counts_by_at_most_the_stated_sensitivity(rows: list, most: int, count: str, gone: str) -> None:
     histogram = PrivateHistogram(
-        ("day", "cost"), epsilon=1, bins={"cost": 3}, rows=most, count=count, bounding="truncate", order="hour"
+        ("day", "cost"), epsilon=1, bins={"cost": 3}, max_rows=most, count=count, bounding="truncate", order="hour"
     )  # type: ignore[arg-type]
     data = visits(rows)
     change = histogram.counts(data) - histogram.counts(without(data, "person", gone))
@@ -98,18 +98,18 @@ def test_one_unit_changes_the_counts_by_at_most_the_stated_sensitivity(rows: lis
 
 @given(entries, st.integers(1, 4), st.integers(0, 2**32))
 def test_a_sample_keeps_at_most_the_allowed_rows_of_each_unit(rows: list, most: int, seed: int) -> None:
-    histogram = PrivateHistogram(("day", "hour"), epsilon=1, rows=most)
+    histogram = PrivateHistogram(("day", "hour"), epsilon=1, max_rows=most)
     usable = Counter(row[0] for row in rows if row[1] in ("mo", "tu", "we") and row[2] is not None)
     assert histogram.counts(visits(rows), default(seed)).sum() == sum(min(count, most) for count in usable.values())
 
 
 def test_the_sensitivity_of_a_bar_chart_of_visits() -> None:
     """At most 100 visits per person: 100 where a person comes or goes, 200 where it is replaced."""
-    chart = PrivateHistogram("day", epsilon=1, rows=100)
+    chart = PrivateHistogram("day", epsilon=1, max_rows=100)
     assert chart.sensitivity() == (100, 10_000)
-    assert PrivateHistogram("day", epsilon=1, rows=100, neighbours="replace").sensitivity() == (200, 20_000)
-    assert PrivateHistogram("day", epsilon=1, rows=100, count="units").sensitivity() == (100, 100)
-    assert PrivateHistogram("day", epsilon=1, rows=1).sensitivity() == (1, 1)
+    assert PrivateHistogram("day", epsilon=1, max_rows=100, neighbours="replace").sensitivity() == (200, 20_000)
+    assert PrivateHistogram("day", epsilon=1, max_rows=100, count="units").sensitivity() == (100, 100)
+    assert PrivateHistogram("day", epsilon=1, max_rows=1).sensitivity() == (1, 1)
 
 
 @pytest.mark.parametrize(("paid", "loss"), [({"epsilon": "0.5"}, PureDP("0.5")), ({"rho": "0.1"}, ConcentratedDP("0.1"))])
@@ -125,24 +125,24 @@ def test_noise_is_as_large_as_stated_on_empty_cells_too(paid: dict[str, str], lo
 
 
 def test_the_outcome_claims_the_unit_and_hides_nothing() -> None:
-    outcome = PrivateHistogram("day", epsilon="0.5", rows=2).run(visits([("a", "mo", 1, 1.0)]), randomness=default(1))
+    outcome = PrivateHistogram("day", epsilon="0.5", max_rows=2).run(visits([("a", "mo", 1, 1.0)]), randomness=default(1))
     assert outcome.claimed == (PureDP("0.5", unit="person"),)
     assert outcome.details["private"] is False
     assert outcome.details["owner"] == {}
     assert outcome.method["name"] == "PrivateHistogram"
-    assert PrivateHistogram("day", epsilon=1, rows=1).run(visits([]), randomness=None).details["private"] is True
+    assert PrivateHistogram("day", epsilon=1, max_rows=1).run(visits([]), randomness=None).details["private"] is True
 
 
 def test_negative_counts_are_raised_only_when_asked() -> None:
     data = microdata({"x": [0.5]}, {"x": {"type": "number", "bounds": [0, 1]}})
     plain = (
-        PrivateHistogram("x", epsilon=1, bins={"x": 200}, rows=1)
+        PrivateHistogram("x", epsilon=1, bins={"x": 200}, max_rows=1)
         .run(data, randomness=default(2))
         .result.column("count")
         .to_numpy()
     )
     raised = (
-        PrivateHistogram("x", epsilon=1, bins={"x": 200}, non_negative=True, rows=1)
+        PrivateHistogram("x", epsilon=1, bins={"x": 200}, non_negative=True, max_rows=1)
         .run(data, randomness=default(2))
         .result.column("count")
         .to_numpy()
@@ -156,7 +156,7 @@ def test_engines_agree_before_noise(tmp_path: Path) -> None:
     memory = visits(rows)
     pq.write_table(memory.table(), tmp_path / "visits.parquet")
     stored = sf.read(tmp_path / "visits.parquet", {"columns": VISITS}, engine="duckdb")
-    histogram = PrivateHistogram(("day", "cost"), epsilon=1, bins={"cost": 4}, rows=50, bounding="truncate", order="hour")
+    histogram = PrivateHistogram(("day", "cost"), epsilon=1, bins={"cost": 4}, max_rows=50, bounding="truncate", order="hour")
     assert stored.relation.engine == "duckdb"
     assert np.array_equal(histogram.counts(memory), histogram.counts(stored))
 
@@ -185,7 +185,7 @@ def test_all_faults_are_named_before_a_row_is_read() -> None:
             "name": {"type": "string", "domain": ["y"]},
         },
     )
-    histogram = PrivateHistogram(("age", "town", "income", "name", "nowhere"), epsilon=1, rows=3, bins={"name": 4})
+    histogram = PrivateHistogram(("age", "town", "income", "name", "nowhere"), epsilon=1, max_rows=3, bins={"name": 4})
     with pytest.raises(SchemaError) as refused:
         histogram.run(replace(data, relation=_Unread(data.relation)))  # type: ignore[arg-type]
     for part in (
@@ -209,7 +209,7 @@ def test_all_faults_are_named_before_a_row_is_read() -> None:
         {"rho": 1},
         {"epsilon": 0},
         {"epsilon": "1e-9"},
-        {"rows": 0},
+        {"max_rows": 0},
         {"bins": {"other": 3}},
         {"bins": {"day": 0}},
         {"bins": {"day": [1, 1]}},
@@ -228,7 +228,7 @@ def test_wrong_parameters_are_refused(wrong: dict[str, object]) -> None:
 def test_too_many_cells_are_refused() -> None:
     data = microdata({"x": [0.5], "y": [0.5]}, {name: {"type": "number", "bounds": [0, 1]} for name in "xy"})
     with pytest.raises(SchemaError, match="too many"):
-        PrivateHistogram(("x", "y"), epsilon=1, bins={"x": 10_000, "y": 10_000}, rows=1).run(data)
+        PrivateHistogram(("x", "y"), epsilon=1, bins={"x": 10_000, "y": 10_000}, max_rows=1).run(data)
 
 
 @pytest.mark.data
@@ -236,7 +236,7 @@ def test_check_ins_of_a_city_on_a_map(data_dir: Path) -> None:
     """10,991 check-ins in Paris on a 16 × 12 grid at ε = 1: total-variation distance to the true map below 3 %."""
     declared = {"lat": {"type": "number", "bounds": [48.82, 48.90]}, "lon": {"type": "number", "bounds": [2.24, 2.42]}}
     places = sf.read(data_dir / "gowalla" / "gowalla_paris_8x6km.csv", {"columns": declared})
-    grid = PrivateHistogram(("lon", "lat"), epsilon=1, bins={"lon": 16, "lat": 12}, non_negative=True, rows=1)
+    grid = PrivateHistogram(("lon", "lat"), epsilon=1, bins={"lon": 16, "lat": 12}, non_negative=True, max_rows=1)
     truth = grid.counts(places)
     noisy = grid.run(places, randomness=default("paris")).result.column("count").to_numpy()
     assert truth.sum() == len(places)

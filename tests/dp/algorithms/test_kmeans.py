@@ -32,7 +32,7 @@ def test_scales_of_ten_iterations() -> None:
 
 def test_an_iteration_has_a_part_of_epsilon_not_its_inverse() -> None:
     """E-41: the budget of an iteration is ε/T, of its sizes ε/2T; T/ε and T/2ε would spend 10 and 100 times too much."""
-    algorithm = KMeans(("x",), 3, "0.5", iterations=5, rows=1)
+    algorithm = KMeans(("x",), 3, "0.5", iterations=5, max_rows=1)
     assert algorithm.budget_per_iteration() == Fraction(1, 10)
     assert algorithm.budget_per_iteration() * algorithm.iterations == algorithm.loss().epsilon  # type: ignore[attr-defined]
     sizes = 1 / kmeans_scales("0.5", 5, [100]).size
@@ -69,7 +69,7 @@ def places(entries: list) -> sf.Microdata:
 def test_one_unit_changes_sizes_and_sums_by_at_most_what_the_scales_assume(
     entries: list, most: int, gone: str, random: object
 ) -> None:
-    algorithm = KMeans(("x", "y"), 2, 1, rows=most, bounding="truncate", order="t")
+    algorithm = KMeans(("x", "y"), 2, 1, max_rows=most, bounding="truncate", order="t")
     centres = np.array([[0, 0], [STEPS, STEPS // 2]])
     shuffled = list(entries)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
@@ -84,7 +84,7 @@ def test_one_unit_changes_sizes_and_sums_by_at_most_what_the_scales_assume(
 @given(rows, st.integers(1, 3), st.sampled_from("abc"))
 def test_one_unit_changes_clipped_offsets_by_at_most_the_radius(entries: list, most: int, gone: str) -> None:
     """The grid variant divides each cluster's offsets by its radius: at most d per row in L1 and in squared L2."""
-    algorithm = KMeans(("x", "y"), 2, 1, rows=most, bounding="truncate", order="t")
+    algorithm = KMeans(("x", "y"), 2, 1, max_rows=most, bounding="truncate", order="t")
     centres, radius = np.array([[0, 0], [STEPS, STEPS // 2]]), np.array([STEPS // 20, STEPS // 3])
     found = []
     for data in (places(entries), without(places(entries), "who", gone)):
@@ -118,11 +118,11 @@ def test_the_grid_is_far_closer_to_ordinary_k_means_than_noisy_iterations(column
         names = [f"x{place}" for place in range(columns)]
         baseline = kmeans_baseline(data, names, clusters, restarts=3).cost
         grid.append(
-            clustering_cost(data, GridKMeans(names, clusters, epsilon=1, rows=1).run(data, randomness=default(seed)).result)
+            clustering_cost(data, GridKMeans(names, clusters, epsilon=1, max_rows=1).run(data, randomness=default(seed)).result)
             / baseline
         )
         lloyd.append(
-            clustering_cost(data, KMeans(names, clusters, 1, rows=1).run(data, randomness=default(seed)).result) / baseline
+            clustering_cost(data, KMeans(names, clusters, 1, max_rows=1).run(data, randomness=default(seed)).result) / baseline
         )
     assert np.mean(grid) < 1.1
     assert np.mean(lloyd) > 1.5
@@ -142,8 +142,8 @@ def test_the_baseline_is_ordinary_k_means() -> None:
 def test_with_almost_no_noise_the_centres_are_the_means() -> None:
     data = microdata({"x": [1.0, 2.0, 3.0, 90.0, 92.0] * 200}, {"x": {"type": "number", "bounds": [0, 100]}})
     for algorithm in (
-        KMeans(("x",), 2, 10_000, start=[[0], [100]], rows=1),
-        GridKMeans(("x",), 2, epsilon=10_000, rows=1),
+        KMeans(("x",), 2, 10_000, start=[[0], [100]], max_rows=1),
+        GridKMeans(("x",), 2, epsilon=10_000, max_rows=1),
         GridKMeans(("x",), 2, rho=10**7),
     ):
         released = algorithm.run(data, randomness=default(1)).result.sort_by("x").to_pylist()
@@ -157,7 +157,7 @@ def test_units_are_bounded() -> None:
         {"who": ["whale"] * 10_000 + [f"p{i}" for i in range(1_000)], "x": [100.0] * 10_000 + [10.0] * 1_000},
         {"who": {"role": "unit", "type": "string"}, "x": {"type": "number", "bounds": [0, 100]}},
     )
-    released = KMeans(("x",), 1, 100, iterations=1, rows=1).run(data, randomness=default(1)).result.to_pylist()[0]
+    released = KMeans(("x",), 1, 100, iterations=1, max_rows=1).run(data, randomness=default(1)).result.to_pylist()[0]
     assert released["x"] == pytest.approx(10.1, abs=0.5)
     assert released["size"] == pytest.approx(1_001, abs=5)
 
@@ -165,8 +165,8 @@ def test_units_are_bounded() -> None:
 @pytest.mark.parametrize(
     "algorithm",
     [
-        KMeans(("x0", "x1"), 3, 1, rows=1),
-        GridKMeans(("x0", "x1"), 3, epsilon=1, rows=1),
+        KMeans(("x0", "x1"), 3, 1, max_rows=1),
+        GridKMeans(("x0", "x1"), 3, epsilon=1, max_rows=1),
         GridKMeans(("x0", "x1"), 3, rho="0.1", expected_rows=500),
     ],
 )
@@ -181,10 +181,10 @@ def test_a_seed_reproduces_and_marks_the_outcome(algorithm: KMeans | GridKMeans)
 
 
 def test_losses() -> None:
-    assert KMeans(("x",), 2, "0.1", rows=1).loss() == PureDP("0.1")
-    assert GridKMeans(("x",), 2, epsilon="0.1", rows=1).loss() == PureDP("0.1")
-    assert GridKMeans(("x",), 2, rho="0.1", rows=1).loss() == ConcentratedDP("0.1")
-    outcome = KMeans(("x",), 1, 1, order="t", bounding="truncate", rows=1).run(
+    assert KMeans(("x",), 2, "0.1", max_rows=1).loss() == PureDP("0.1")
+    assert GridKMeans(("x",), 2, epsilon="0.1", max_rows=1).loss() == PureDP("0.1")
+    assert GridKMeans(("x",), 2, rho="0.1", max_rows=1).loss() == ConcentratedDP("0.1")
+    outcome = KMeans(("x",), 1, 1, order="t", bounding="truncate", max_rows=1).run(
         places([("a", 1, 0.5, 1.0)]), randomness=default(1)
     )
     assert outcome.claimed == (PureDP(1, unit="who"),)
@@ -203,7 +203,7 @@ def test_losses() -> None:
         {"start": [[1.0]]},
         {"start": [[1.0, 2.0], [1.0, 2.0]]},
         {"start": [[float("nan")], [1.0]]},
-        {"rows": 0},
+        {"max_rows": 0},
     ],
 )
 def test_wrong_parameters_are_refused(wrong: dict[str, object]) -> None:
@@ -213,7 +213,7 @@ def test_wrong_parameters_are_refused(wrong: dict[str, object]) -> None:
 
 def test_a_grid_of_too_many_columns_is_refused() -> None:
     with pytest.raises(ParameterError, match="KMeans"):
-        GridKMeans([f"x{i}" for i in range(17)], 2, epsilon=1, rows=1)
+        GridKMeans([f"x{i}" for i in range(17)], 2, epsilon=1, max_rows=1)
 
 
 def test_undeclared_bounds_are_refused_together() -> None:
@@ -221,7 +221,7 @@ def test_undeclared_bounds_are_refused_together() -> None:
         {"x": [1.0], "y": ["a"], "z": [1.0]},
         {"x": {"type": "number"}, "y": {"type": "string"}, "z": {"type": "number", "bounds": [1, 1]}},
     )
-    for algorithm in (KMeans(("x", "y", "z"), 1, 1, rows=2), GridKMeans(("x", "y", "z"), 1, epsilon=1, rows=2)):
+    for algorithm in (KMeans(("x", "y", "z"), 1, 1, max_rows=2), GridKMeans(("x", "y", "z"), 1, epsilon=1, max_rows=2)):
         with pytest.raises(SchemaError, match="4 faults"):
             algorithm.run(data)
 
@@ -230,10 +230,10 @@ def test_undeclared_bounds_are_refused_together() -> None:
 def test_a_start_beyond_the_bounds_is_at_the_bounds_and_much_noise_is_borne() -> None:
     from tests.conformance.test_large_numbers import declared
 
-    far = KMeans(("age",), 2, 10**6, start=[[-1e308], [1e308]], iterations=1, rows=1).run(declared(), randomness=default(1))
-    near = KMeans(("age",), 2, 10**6, start=[[18], [90]], iterations=1, rows=1).run(declared(), randomness=default(1))
+    far = KMeans(("age",), 2, 10**6, start=[[-1e308], [1e308]], iterations=1, max_rows=1).run(declared(), randomness=default(1))
+    near = KMeans(("age",), 2, 10**6, start=[[18], [90]], iterations=1, max_rows=1).run(declared(), randomness=default(1))
     assert far.result.equals(near.result)
-    noisy = KMeans(("age",), 2, "1e-6", iterations=1000, rows=10**6).run(declared(), randomness=default(1)).result
+    noisy = KMeans(("age",), 2, "1e-6", iterations=1000, max_rows=10**6).run(declared(), randomness=default(1)).result
     assert all(18 <= age <= 90 for age in noisy["age"].to_pylist())
 
 

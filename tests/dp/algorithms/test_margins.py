@@ -50,7 +50,7 @@ def test_wide_gaussian_noise_is_covered_too() -> None:
 
 
 def test_the_margins_of_algorithms_are_those_of_their_noise() -> None:
-    assert sf.dp.PrivateHistogram(("a",), epsilon=1, rows=1).error().margin(0.95) == 3
+    assert sf.dp.PrivateHistogram(("a",), epsilon=1, max_rows=1).error().margin(0.95) == 3
     schema = sf.Schema.model_validate({"dataset": "d", "columns": {"a": {"type": "string", "domain": ["x", "y"]}}})
     error = sf.dp.Mst(rho="3/2").error(schema)
     assert gaussian_inside(error.deviation**2, error.margin(0.95)) >= 0.95

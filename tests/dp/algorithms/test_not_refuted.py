@@ -24,16 +24,16 @@ GREEDY = [*ROWS, *[("z", word, 1.0) for word in "bbcbb"]]
 
 #: Algorithm, ε and δ that it claims, and a smaller ε or δ that must be refuted (None where small tables cannot show it).
 CASES: dict[str, tuple[Algorithm, float, float, tuple[float, float] | None]] = {
-    "histogram": (PrivateHistogram("word", epsilon=2, rows=2), 2, 0, (1, 0)),
-    "histogram of units": (PrivateHistogram("word", epsilon=2, rows=2, count="units"), 2, 0, (1, 0)),
-    "quantiles": (PrivateQuantiles("x", (0.25, 0.5, 0.75), epsilon=2, leaves=4, branching=2, rows=1), 2, 0, None),
+    "histogram": (PrivateHistogram("word", epsilon=2, max_rows=2), 2, 0, (1, 0)),
+    "histogram of units": (PrivateHistogram("word", epsilon=2, max_rows=2, count="units"), 2, 0, (1, 0)),
+    "quantiles": (PrivateQuantiles("x", (0.25, 0.5, 0.75), epsilon=2, leaves=4, branching=2, max_rows=1), 2, 0, None),
     "top 1, peeling": (TopK("word", 1, epsilon=4, method="peeling"), 4, 0, (0.5, 0)),
     "top 2, permute and flip": (TopK("word", 2, epsilon=4, method="permute_and_flip"), 4, 0, (1, 0)),
     "top 2, one shot": (TopK("word", 2, epsilon=4), 4, 0, (1, 0)),
     "log, declared": (SearchLog("word", 2, epsilon=2, domain=("a", "b", "c"), split="value"), 2, 0, (1, 0)),
     "log, found": (SearchLog("word", 2, epsilon=1, delta="0.2", split="value"), 1, 0.2, (1, 0.02)),
-    "k-means": (KMeans(("x",), 1, 2, iterations=1, rows=2), 2, 0, (0.8, 0)),
-    "grid k-means": (GridKMeans(("x",), 2, epsilon=2, rows=2), 2, 0, None),
+    "k-means": (KMeans(("x",), 1, 2, iterations=1, max_rows=2), 2, 0, (0.8, 0)),
+    "grid k-means": (GridKMeans(("x",), 2, epsilon=2, max_rows=2), 2, 0, None),
 }
 
 

@@ -34,20 +34,20 @@ TABLES = {
 }
 
 ALGORITHMS: list[Algorithm] = [
-    PrivateHistogram("town", epsilon=1, rows=1),
-    PrivateHistogram(("town", "x"), rho="0.1", bins={"x": 3}, rows=2, count="units"),
-    PrivateHistogram("n", epsilon=1, rows=3, bounding="truncate", order="x"),
-    PrivateQuantiles("x", (0, 0.5, 1), epsilon=1, rows=1),
-    PrivateQuantiles("n", (0.5,), rho="0.1", rows=1),
+    PrivateHistogram("town", epsilon=1, max_rows=1),
+    PrivateHistogram(("town", "x"), rho="0.1", bins={"x": 3}, max_rows=2, count="units"),
+    PrivateHistogram("n", epsilon=1, max_rows=3, bounding="truncate", order="x"),
+    PrivateQuantiles("x", (0, 0.5, 1), epsilon=1, max_rows=1),
+    PrivateQuantiles("n", (0.5,), rho="0.1", max_rows=1),
     TopK("town", 2, epsilon=1),
     TopK("town", 2, epsilon=1, method="peeling"),
-    TopK("town", 6, epsilon=1, method="permute_and_flip", repeats=True, rows=3),
+    TopK("town", 6, epsilon=1, method="permute_and_flip", repeats=True, max_rows=3),
     SearchLog("town", 2, epsilon=1, delta="1e-6", split="value"),
     SearchLog("town", 2, epsilon=1, domain=TOWNS[:-1]),
-    KMeans(("x", "n"), 3, 1, rows=1),
-    KMeans(("x",), 1, "0.001", iterations=2, rows=1),
-    GridKMeans(("x", "n"), 3, epsilon=1, rows=1),
-    GridKMeans(("x",), 4, rho="0.001", expected_rows=100, rows=1),
+    KMeans(("x", "n"), 3, 1, max_rows=1),
+    KMeans(("x",), 1, "0.001", iterations=2, max_rows=1),
+    GridKMeans(("x", "n"), 3, epsilon=1, max_rows=1),
+    GridKMeans(("x",), 4, rho="0.001", expected_rows=100, max_rows=1),
 ]
 
 
@@ -89,7 +89,7 @@ def test_parameters_are_plain_and_rebuild_the_algorithm(algorithm: Algorithm) ->
 
 
 def test_texts_that_look_alike_are_told_apart() -> None:
-    counts = PrivateHistogram("town", epsilon=1, rows=1).counts(table(TABLES["texts that look alike"]))
+    counts = PrivateHistogram("town", epsilon=1, max_rows=1).counts(table(TABLES["texts that look alike"]))
     assert dict(zip(TOWNS, counts.tolist(), strict=True))["e\u0301"] == 1
     assert dict(zip(TOWNS, counts.tolist(), strict=True))["é"] == 1
 
@@ -97,7 +97,7 @@ def test_texts_that_look_alike_are_told_apart() -> None:
 def test_an_outcome_shows_no_value_in_its_representation() -> None:
     outcome = private_outcome(
         [1],
-        PrivateHistogram("town", epsilon=1, rows=1).loss(),
+        PrivateHistogram("town", epsilon=1, max_rows=1).loss(),
         {"name": "x"},
         argument="",
         randomness=default(1),

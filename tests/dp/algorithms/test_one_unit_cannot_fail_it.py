@@ -24,7 +24,7 @@ SCHEMA = {
     },
 }
 ALGORITHMS: list[Algorithm] = [
-    PrivateHistogram(("q",), epsilon=100, rows=1),
+    PrivateHistogram(("q",), epsilon=100, max_rows=1),
     TopK("q", 1, epsilon=100),
     SearchLog("q", 1, epsilon=100, domain=("a", "b")),
     SearchLog("q", 1, epsilon=1, delta="1e-6"),

@@ -38,7 +38,7 @@ def test_ranks_are_within_the_stated_error(paid: dict[str, object]) -> None:
 
 def test_whole_numbers_have_leaves_of_their_own() -> None:
     data = microdata({"age": [30] * 500 + [40] * 501}, {"age": {"type": "integer", "bounds": [0, 120]}})
-    algorithm = PrivateQuantiles("age", (0.1, 0.5, 1), epsilon=50, rows=1)
+    algorithm = PrivateQuantiles("age", (0.1, 0.5, 1), epsilon=50, max_rows=1)
     assert algorithm.leaf_counts(data)[1].size == 121
     assert algorithm.run(data, randomness=default(1)).result.column("value").to_pylist()[:2] == [30.0, 40.0]
 
@@ -46,7 +46,9 @@ def test_whole_numbers_have_leaves_of_their_own() -> None:
 def test_quantiles_ascend() -> None:
     data = microdata({"income": [5.0] * 20}, INCOME)
     values = (
-        PrivateQuantiles("income", tuple(np.linspace(0, 1, 50)), epsilon="0.1", rows=1).run(data, randomness=default(5)).result
+        PrivateQuantiles("income", tuple(np.linspace(0, 1, 50)), epsilon="0.1", max_rows=1)
+        .run(data, randomness=default(5))
+        .result
     )
     assert (np.diff(values.column("value").to_numpy()) >= 0).all()
     assert values.column("value").to_numpy().min() >= 0
@@ -64,7 +66,7 @@ def test_one_unit_changes_the_tree_by_at_most_its_sensitivity(rows: list[tuple[s
         {"who": {"role": "unit", "type": "string"}, "x": {"type": "number", "bounds": [0, 100]}, "t": {"type": "integer"}},
         {"who": pa.string(), "x": pa.float64(), "t": pa.int64()},
     )
-    algorithm = PrivateQuantiles("x", epsilon=1, leaves=30, branching=3, rows=most, bounding="truncate", order="t")
+    algorithm = PrivateQuantiles("x", epsilon=1, leaves=30, branching=3, max_rows=most, bounding="truncate", order="t")
     trees = [np.concatenate(tree_counts(algorithm.leaf_counts(table)[1], 3)) for table in (data, without(data, "who", gone))]
     change = np.abs(trees[0] - trees[1])
     l1, l2_squared = tree_sensitivity(30, 3, most)
@@ -74,16 +76,16 @@ def test_one_unit_changes_the_tree_by_at_most_its_sensitivity(rows: list[tuple[s
 
 def test_the_loss_does_not_depend_on_how_many_are_asked() -> None:
     assert (
-        PrivateQuantiles("income", epsilon="0.3", rows=1).loss()
-        == PrivateQuantiles("income", (0.1, 0.2), epsilon="0.3", rows=1).loss()
+        PrivateQuantiles("income", epsilon="0.3", max_rows=1).loss()
+        == PrivateQuantiles("income", (0.1, 0.2), epsilon="0.3", max_rows=1).loss()
         == PureDP("0.3")
     )
-    assert PrivateQuantiles("income", rho="0.3", rows=1).loss() == ConcentratedDP("0.3")
+    assert PrivateQuantiles("income", rho="0.3", max_rows=1).loss() == ConcentratedDP("0.3")
 
 
 def test_refusals() -> None:
-    for wrong in ({"quantiles": ()}, {"quantiles": (1.2,)}, {"leaves": 1}, {"branching": 1}, {"epsilon": None}, {"rows": 0}):
+    for wrong in ({"quantiles": ()}, {"quantiles": (1.2,)}, {"leaves": 1}, {"branching": 1}, {"epsilon": None}, {"max_rows": 0}):
         with pytest.raises(ParameterError):
             PrivateQuantiles(**{"column": "income", "epsilon": 1, **wrong})  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match="Declare them"):
-        PrivateQuantiles("x", epsilon=1, rows=1).run(microdata({"x": [1.0]}, {"x": {"type": "number"}}))
+        PrivateQuantiles("x", epsilon=1, max_rows=1).run(microdata({"x": [1.0]}, {"x": {"type": "number"}}))

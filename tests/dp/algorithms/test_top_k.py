@@ -46,7 +46,7 @@ def test_a_unit_changes_every_score_by_at_most_one_and_upwards(entries: list[tup
 
 @given(rows, st.integers(1, 4), st.sampled_from("abc"))
 def test_with_repeats_a_unit_keeps_that_many_mentions(entries: list[tuple[str, str | None]], most: int, gone: str) -> None:
-    algorithm = TopK("dish", 1, epsilon=1, repeats=True, rows=most)
+    algorithm = TopK("dish", 1, epsilon=1, repeats=True, max_rows=most)
     totals = [algorithm.scores(data)[1].sum() for data in (meals(entries), without(meals(entries), "user", gone))]
     assert algorithm.sensitivity == most
     assert 0 <= totals[0] - totals[1] <= most
@@ -55,11 +55,11 @@ def test_with_repeats_a_unit_keeps_that_many_mentions(entries: list[tuple[str, s
 def test_repeats_would_break_a_sensitivity_of_one() -> None:
     """E-48: where repeats count, one user changes a score by m, so that a sensitivity of 1 is wrong for it."""
     everyone = meals([("a", "soup")] * 5)
-    change = TopK("dish", 1, epsilon=1, repeats=True, rows=5).scores(everyone)[1]
+    change = TopK("dish", 1, epsilon=1, repeats=True, max_rows=5).scores(everyone)[1]
     assert change.tolist() == [5, 0, 0]
-    assert TopK("dish", 1, epsilon=1, repeats=True, rows=5).rate() == TopK("dish", 1, epsilon=1).rate() / 5
+    assert TopK("dish", 1, epsilon=1, repeats=True, max_rows=5).rate() == TopK("dish", 1, epsilon=1).rate() / 5
     with pytest.raises(ParameterError, match="repeats"):
-        TopK("dish", 1, epsilon=1, rows=5)
+        TopK("dish", 1, epsilon=1, max_rows=5)
 
 
 def test_rates() -> None:

@@ -23,7 +23,7 @@ SCHEMA = {
 }
 VISITS = [("p1", "h1", "a"), ("p1", "h1", "b"), ("p2", "h1", "a"), ("p3", "h2", "b")]
 COUNT = "SELECT COUNT(*) AS n FROM clinic"
-HISTOGRAM = sf.dp.PrivateHistogram(columns=("ward",), epsilon="0.1", rows=1)
+HISTOGRAM = sf.dp.PrivateHistogram(columns=("ward",), epsilon="0.1", max_rows=1)
 
 
 def clinic(rows: list[tuple[str, str, str]] = VISITS, **changes: Any) -> sf.Microdata:
@@ -107,7 +107,7 @@ def test_the_refusal_is_the_same_on_neighbouring_databases(tmp_path: Path) -> No
 
 
 def test_an_artefact_about_replaced_records_does_not_share_a_budget_about_one_more_or_less(tmp_path: Path) -> None:
-    replaced = sf.dp.PrivateHistogram(columns=("ward",), epsilon="0.1", neighbours="replace", rows=1)
+    replaced = sf.dp.PrivateHistogram(columns=("ward",), epsilon="0.1", neighbours="replace", max_rows=1)
     asked = sf.Session(clinic(), max_rows=1, max_groups=1, ledger=tmp_path / "ledger.db", budget=sf.PureDP(1))
     question(asked)
     with pytest.raises(BudgetRefused, match="one record added or removed, and this would be about one record replaced"):
@@ -121,7 +121,7 @@ def test_a_session_without_a_ledger_keeps_to_one_unit_and_relation_too() -> None
     asked = sf.Session(clinic(), max_rows=1, max_groups=1, budget=sf.PureDP(1))
     question(asked)
     with pytest.raises(BudgetRefused, match="do not add up"):
-        asked.release(sf.dp.PrivateHistogram(columns=("ward",), epsilon="0.1", neighbours="replace", rows=1))
+        asked.release(sf.dp.PrivateHistogram(columns=("ward",), epsilon="0.1", neighbours="replace", max_rows=1))
     assert asked.remaining() == LossAmount.pure("0.9")
     tables = {
         name: sf.read(

@@ -59,7 +59,10 @@ def test_groups_are_asked_for_where_there_are_keys() -> None:
 def test_counting_units_needs_no_bound_on_rows() -> None:
     answer = session().sql("SELECT COUNT(DISTINCT patient) AS n FROM visits", epsilon=10**6)
     assert answer.table.to_pylist() == [{"n": 100}]
-    assert answer.contribution == "Each patient is counted once, however many rows it has. Rows without a patient are left out"
+    assert answer.contribution == (
+        "Each patient is counted once, however many rows it has. Rows without a patient are left out. "
+        "A value that cannot be read as its declared type counts as missing"
+    )
     per_unit = "SELECT AVG(CLAMP(n, 0, 9)) AS m FROM (SELECT patient, COUNT(*) AS n FROM visits GROUP BY patient)"
     assert "nothing has to be bounded" in session().explain(per_unit, epsilon=1).contribution
 
@@ -179,10 +182,26 @@ def test_rows_without_unit_or_declared_key_are_said_to_be_left_out(keys: Any, sa
     asked = sf.Session(sf.read(table, schema=schema), budget=sf.PureDP(10**9), max_rows=9, max_groups=9)
     answer = asked.sql("SELECT ward, COUNT(*) AS n FROM d GROUP BY ward", epsilon=10**6, keys=keys)
     assert sum(answer.table["n"].to_pylist()) == kept
-    assert answer.contribution.endswith(f"Rows without a patient are left out. {said}")
+    typed = "A value that cannot be read as its declared type counts as missing"  # a patient is a number
+    assert answer.contribution.endswith(f"Rows without a patient are left out. {said}. {typed}")
     assert answer.contribution == publish(answer.outcome).certificate.method["contribution"]
     every = asked.sql("SELECT COUNT(*) AS n FROM d", epsilon=10**6)
-    assert every.table["n"].to_pylist() == [4] and every.contribution.endswith("Rows without a patient are left out")
+    assert every.table["n"].to_pylist() == [4] and every.contribution.endswith(f"Rows without a patient are left out. {typed}")
     per_unit = "SELECT SUM(CLAMP(n, 0, 9)) AS m FROM (SELECT patient, COUNT(*) AS n FROM d GROUP BY patient)"
     single = asked.sql(per_unit, epsilon=10**6)
-    assert single.table["m"].to_pylist() == [4] and single.contribution.endswith("Rows without a patient are left out")
+    assert single.table["m"].to_pylist() == [4] and single.contribution.endswith(f"Rows without a patient are left out. {typed}")
+
+
+def test_values_that_are_none_of_their_type_are_said_to_count_as_missing() -> None:
+    """In the same words whether there are any: that somebody has one is not told. Texts can always be read."""
+    schema = {"dataset": "d", "unit": "record", "columns": {"born": {"type": "date"}, "name": {"type": "string"}}}
+    said = "A value that cannot be read as its declared type counts as missing"
+    born, everybody = "SELECT COUNT(*) AS n FROM d WHERE born > DATE '1980-01-01'", "SELECT COUNT(*) AS n FROM d WHERE name <> ''"
+    for dates, true in (["31.12.1981", "30.12.1981"], 0), (["1981-12-31", "1981-12-30"], 2):
+        data = sf.read(pa.table({"born": dates, "name": ["a", "b"]}), schema=schema, unreadable="missing")
+        asked = sf.Session(data, budget=sf.PureDP(10**9))
+        answer = asked.sql(born, epsilon=10**6)
+        assert answer.table["n"].to_pylist() == [true] and answer.contribution.endswith(f". {said}")
+        assert said in str(asked.explain(born, epsilon=1))
+        assert publish(answer.outcome).certificate.method["contribution"] == answer.contribution
+        assert said not in asked.sql(everybody, epsilon=10**6).contribution

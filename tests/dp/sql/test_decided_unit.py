@@ -36,7 +36,7 @@ def open_session(data: sf.Microdata, **options: Any) -> sf.Session:
 
 
 ALGORITHMS = {
-    "histogram": sf.dp.PrivateHistogram(columns=("ward",), epsilon=1, rows=1),
+    "histogram": sf.dp.PrivateHistogram(columns=("ward",), epsilon=1, max_rows=1),
     "quantiles": sf.dp.PrivateQuantiles("score", (0.5,), epsilon=1),
     "top k": sf.dp.TopK("ward", 1, epsilon=1),
     "k-means": sf.dp.KMeans(("score",), 1, 1, iterations=1),
@@ -136,7 +136,7 @@ def test_a_loss_per_record_is_no_loss_per_patient(unit: str, refuted: bool) -> N
         schema = data.schema.replace(unit="record") if unit == "record" else data.schema.replace(columns=columns)
         databases.append(data.with_schema(schema))
     source = StreamRandomness("eight rows")
-    histogram = sf.dp.PrivateHistogram(columns=("ward",), epsilon=1, rows=1)
+    histogram = sf.dp.PrivateHistogram(columns=("ward",), epsilon=1, max_rows=1)
 
     def count(data: sf.Microdata) -> int:
         return int(histogram.run(data, randomness=source).result.column("count")[0].as_py())

@@ -64,7 +64,9 @@ def test_days_beyond_the_calendar_are_no_group(tmp_path: Path) -> None:
 
 
 def test_an_algorithm_reads_the_same_way(tmp_path: Path) -> None:
-    outcome = ledgerless(awkward(tmp_path)).release(sf.dp.PrivateHistogram(columns=("age",), bins={"age": 2}, epsilon=1, rows=1))
+    outcome = ledgerless(awkward(tmp_path)).release(
+        sf.dp.PrivateHistogram(columns=("age",), bins={"age": 2}, epsilon=1, max_rows=1)
+    )
     assert outcome.result.num_rows == 2
 
 
@@ -106,7 +108,7 @@ def test_a_type_that_was_learnt_from_the_values_is_not_used(tmp_path: Path) -> N
             told.add(str(refusal.value))
         with pytest.raises(Unsupported, match="not declared"):
             ledgerless(sf.read(path, schema={"dataset": "d", "columns": {"c": {"domain": ["1", "2"]}}})).release(
-                sf.dp.PrivateHistogram("c", epsilon=1, rows=1)
+                sf.dp.PrivateHistogram("c", epsilon=1, max_rows=1)
             )
     assert len(told) == 1
 

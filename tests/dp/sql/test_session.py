@@ -286,14 +286,14 @@ class TestReleasing:
     def test_a_refused_algorithm_costs_nothing(self) -> None:
         asked = sf.Session(people(ROWS), max_rows=1, max_groups=1, budget=sf.PureDP(1))
         with pytest.raises(SfumatoError):
-            asked.release(sf.dp.PrivateHistogram(columns=("user_id",), epsilon=1, rows=1))
+            asked.release(sf.dp.PrivateHistogram(columns=("user_id",), epsilon=1, max_rows=1))
         assert asked.remaining() == LossAmount.pure(1)
 
     def test_an_artefact_is_charged_for_the_unit_of_the_session(self, tmp_path: Path) -> None:
         columns = {name: {**entry, "role": "plain"} for name, entry in PEOPLE["columns"].items()}
         plain = people(ROWS).with_schema(sf.Schema.parse({**PEOPLE, "columns": columns}))
         asked = sf.Session(plain, ledger=tmp_path / "ledger.db", unit="user_id", max_rows=1, max_groups=1, budget=sf.PureDP(1))
-        outcome = asked.release(sf.dp.PrivateHistogram(columns=("city",), epsilon="0.5", rows=1))
+        outcome = asked.release(sf.dp.PrivateHistogram(columns=("city",), epsilon="0.5", max_rows=1))
         assert outcome.claimed[0].unit == "user_id" and outcome.details["ledger_entry"]
         assert asked.remaining() == LossAmount.pure("0.5")
 

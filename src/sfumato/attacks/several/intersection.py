@@ -9,7 +9,7 @@ attacks and auxiliary information in data privacy", KDD 2008.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
@@ -25,7 +25,7 @@ from sfumato.attacks.tables.classes import Ids, ReleasedClasses, classes_of, of_
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import ColumnName
-from sfumato.core.texts import percent, rough_percent
+from sfumato.core.texts import percent, rough, rough_percent
 from sfumato.core.view import AttackResult, Detail, View
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import share, wilson
@@ -213,7 +213,7 @@ def _result(
         "worst_remaining_group": worst,
         "worst_group_alone": alone,
         "singled_out": exposed if not exact else round(exposed),
-        "singled_out_by_one_release_alone": most.people(most.alone()) if possible else 0.0,
+        "singled_out_by_one_release_alone": _singled_out_alone(releases, names, most if exact else None) if possible else 0,
         "combinations": min(int(each.possible.sum()) for each in overlays),
         "differencing_groups": apart.groups,
         "differencing_people": apart.people,
@@ -227,11 +227,51 @@ def _result(
         attack="Intersection",
         success=share(exposed, people),
         baseline=share(most.people(most.guessed()), people),
-        interval=wilson(share(exposed, people) * targets, targets),
+        # no interval holds what is wrong with an estimate
+        interval=wilson(share(exposed, people) * targets, targets) if exact else (0.0, 1.0),
         targets=targets,
         finding=_finding(views, overlays, worst, alone, names, share(exposed, people), apart, people_are),
         details=details,
     )
+
+
+def _singled_out_alone(releases: Sequence[ReleasedClasses], names: Sequence[str], counted: _Overlay | None) -> int:
+    """The people whom one of the releases leaves with one value without the others; where they are not `counted` in the
+    original, those in the classes with one value of the release that has most of them."""
+    if counted is not None:
+        return round(counted.people(counted.alone()))
+    most = 0
+    for classes in releases:
+        shown = [name for name in names if name in classes.table.column_names]
+        certain = np.logical_or.reduce([np.zeros(classes.sizes.size, dtype=np.bool_), *(_one_value(classes, n) for n in shown)])
+        most = max(most, int(classes.units[certain].sum()))
+    return most
+
+
+def _one_value(classes: ReleasedClasses, name: str) -> Any:
+    return classes.histogram(name).distinct == 1
+
+
+def as_stated(result: AttackResult) -> AttackResult:
+    """The result as it is shown and published: what is only estimated has one digit."""
+    if result.details.get("people_are") != "estimated":
+        return result
+    of_attributes = cast("Mapping[str, float]", result.details.get("singled_out_by_attribute", {}))
+    details: dict[str, Detail] = {**result.details, "singled_out": _rough_count(cast("float", result.details["singled_out"]))}
+    if of_attributes:
+        details["singled_out_by_attribute"] = {name: _rough_count(people) for name, people in of_attributes.items()}
+    return replace(
+        result,
+        success=rough(result.success),
+        baseline=rough(result.baseline),
+        targets=round(_rough_count(result.targets)),
+        details=details,
+    )
+
+
+def _rough_count(people: float) -> float:
+    shown = float(f"{people:.1g}")
+    return int(shown) if shown.is_integer() else shown
 
 
 def _finding(

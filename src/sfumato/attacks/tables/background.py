@@ -21,6 +21,7 @@ from sfumato.attacks.tables.classes import (
     AttackedAttribute,
     ClassAttack,
     ClassHistogram,
+    Ids,
     ReleasedClasses,
     classes_of,
     sensitive_attributes,
@@ -55,8 +56,9 @@ class BackgroundKnowledge(ClassAttack[Facts]):
     people in its class.
 
     Success: the share of people whose value of `attribute` is certain once the most helpful such facts are known (both 0:
-    homogeneity). Blind guessing: those of them who have the table's most frequent value. With `Facts` as
-    knowledge one person is attacked; success is then the posterior of the likeliest value that is left.
+    homogeneity). Blind guessing: those of them who have the table's most frequent value besides the ruled out ones, which needs
+    no classes. With `Facts` as knowledge one person is attacked; success is then the posterior of the likeliest value that is
+    left, and blind guessing its share in the table without the excluded values.
     """
 
     attribute: AttackedAttribute = None
@@ -84,14 +86,13 @@ class BackgroundKnowledge(ClassAttack[Facts]):
         names = sensitive_attributes(view, self.attribute)
         if knowledge is None:
             return worst((self._everybody(name, classes) for name in names), view)
-        return worst((_one_person(name, classes, posterior(view, knowledge, name)) for name in names), view)
+        return worst((_one_person(name, classes, posterior(view, knowledge, name), knowledge.excluded) for name in names), view)
 
     def _everybody(self, name: str, classes: ReleasedClasses) -> AttackResult:
         histogram = classes.histogram(name)
         certain = _certain_pairs(histogram, classes, self.exclusions, self.known_others)
         exposed, records = int(histogram.count[certain].sum()), classes.records
-        common = int(np.argmax(histogram.prior)) if histogram.prior.size else 0
-        blind = int(histogram.count[certain & (histogram.value == common)].sum())
+        blind = int(histogram.count[certain & _guessed_pairs(histogram, self.exclusions)].sum())
         return AttackResult(
             attack="BackgroundKnowledge",
             success=share(exposed, records),
@@ -100,8 +101,8 @@ class BackgroundKnowledge(ClassAttack[Facts]):
             targets=records,
             finding=(
                 f"Somebody who can rule out {self.exclusions} value{'s' * (self.exclusions != 1)} and knows "
-                f"{self.known_others} others of a class learns '{name}' for certain about {exposed:,} of "
-                f"{records:,} records "
+                f"{self.known_others} other{'s' * (self.known_others != 1)} of a class learns '{name}' for certain about "
+                f"{exposed:,} of {records:,} records "
                 f"({percent(share(exposed, records))})."
             ),
             details={
@@ -138,10 +139,13 @@ def posterior(view: TableView, facts: Facts, attribute: str) -> dict[str | None,
     return {value: count / total for value, count in ordered}
 
 
-def _one_person(name: str, classes: ReleasedClasses, belief: Mapping[str | None, float]) -> AttackResult:
+def _one_person(
+    name: str, classes: ReleasedClasses, belief: Mapping[str | None, float], excluded: tuple[str | None, ...]
+) -> AttackResult:
     histogram = classes.histogram(name)
     best, top = next(iter(belief.items()))
-    prior = float(histogram.prior[histogram.values.index(best)])
+    possible = sum(float(part) for value, part in zip(histogram.values, histogram.prior, strict=True) if value not in excluded)
+    prior = share(float(histogram.prior[histogram.values.index(best)]), possible)
     return AttackResult(
         attack="BackgroundKnowledge",
         success=top,
@@ -149,7 +153,7 @@ def _one_person(name: str, classes: ReleasedClasses, belief: Mapping[str | None,
         interval=wilson(top, 1),
         targets=1,
         finding=(
-            f"With these facts {len(belief):,} value{'s' * (len(belief) != 1)} of '{name}' remain for the "
+            f"With these facts {len(belief):,} value{'s remain' if len(belief) != 1 else ' remains'} of '{name}' for the "
             f"target; the likeliest "
             f"has probability {percent(top)} instead of {percent(prior)}."
         ),
@@ -165,14 +169,33 @@ def _certain_pairs(histogram: ClassHistogram, classes: ReleasedClasses, exclusio
     """
     if not histogram.count.size:
         return np.zeros(0, dtype=np.bool_)
-    start = histogram.starts[histogram.klass]
-    rank = np.arange(histogram.count.size) - start
+    start, stop = _excluded_pairs(histogram, exclusions)
     running = np.concatenate([[0], np.cumsum(histogram.count)])
     size = classes.sizes[histogram.klass]
-    # Excluded are the first `exclusions` values of the class other than this one (pairs are sorted by
-    # frequency).
-    reach = np.where(rank < exclusions, exclusions + 1, exclusions)
-    stop = np.minimum(start + reach, histogram.starts[histogram.klass + 1])
-    excluded = running[stop] - running[start] - np.where(rank < reach, histogram.count, 0)
+    itself = np.arange(histogram.count.size) < stop
+    excluded = running[stop] - running[start] - np.where(itself, histogram.count, 0)
     certain: NDArray[np.bool_] = size - histogram.count - excluded <= others
     return certain
+
+
+def _excluded_pairs(histogram: ClassHistogram, exclusions: int) -> tuple[Ids, Ids]:
+    """For each pair (class, value) where the pairs of the values that are excluded begin and end, itself among them or not: the
+    first `exclusions` of the class other than this one, as pairs are sorted by frequency."""
+    start = histogram.starts[histogram.klass]
+    rank = np.arange(histogram.count.size) - start
+    reach = np.where(rank < exclusions, exclusions + 1, exclusions)
+    return start, np.minimum(start + reach, histogram.starts[histogram.klass + 1])
+
+
+def _guessed_pairs(histogram: ClassHistogram, exclusions: int) -> NDArray[np.bool_]:
+    """For each pair (class, value): is the value the most frequent one of the table besides those that are excluded for it?"""
+    start, stop = _excluded_pairs(histogram, exclusions)
+    place = np.empty(histogram.prior.size, dtype=np.int64)  # of each value, in the order of guesses
+    place[np.argsort(-histogram.prior, kind="stable")] = np.arange(place.size)
+    own = place[histogram.value]
+    more_frequent = np.zeros(own.size, dtype=np.int64)
+    for offset in range(int((stop - start).max(initial=0))):
+        other = np.minimum(start + offset, stop - 1)
+        more_frequent += (start + offset < stop) & (place[histogram.value[other]] < own)
+    guessed: NDArray[np.bool_] = more_frequent == own
+    return guessed

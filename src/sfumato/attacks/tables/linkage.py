@@ -6,7 +6,7 @@ identification. Sweeney, "k-anonymity: a model for protecting privacy", IJUFKS 1
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -87,10 +87,7 @@ class Linkage(TableAttack["Register | pa.Table"]):
         classes = classes_of(view)
         shared = [name for name in classes.quasi if name in named]
         if not shared:
-            raise MissingColumn(
-                "linkage: the register shares no quasi-identifier with the release; map them with "
-                "Register(table, columns={'column of the release': 'column of the register'})"
-            )
+            raise MissingColumn(_no_column_shared(classes.quasi, register.table.column_names))
         require_columns(register.table, [named[name] for name in shared], "the register")
         tuple_of_person, people, matched, person, klass = look_up(classes, register, shared, named)
         everybody = classes.records
@@ -99,6 +96,18 @@ class Linkage(TableAttack["Register | pa.Table"]):
             owners = encoded(classes.table, unit)
             everybody, matched = len(owners.values), _different(classes, owners.codes, matched, person, klass)
         return _result(classes, tuple_of_person, people, matched, person, klass, shared, _counted(view), everybody)
+
+
+def _no_column_shared(quasi: Sequence[str], columns: Sequence[str]) -> str:
+    """What to do about a register without a quasi-identifier of the release; those in another case are named."""
+    other_case = [name for name in quasi if name.lower() in {column.lower() for column in columns}]
+    listed = ", ".join(f"'{name}'" for name in other_case or quasi)
+    case = " (upper and lower case count)" if other_case else ""
+    return (
+        f"linkage: the register shares no quasi-identifier with the release{case}. On the command line: give its columns "
+        f"the names that they have in the release, {listed}. In Python also: "
+        "Register(table, columns={'column of the release': 'column of the register'})"
+    )
 
 
 def look_up(

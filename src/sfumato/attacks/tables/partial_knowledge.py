@@ -107,7 +107,7 @@ class PartialKnowledge(TableAttack[KnownSet]):
 
     def _result(self, view: TableView, name: str, expected: float, targets: int, details: Mapping[str, Detail]) -> AttackResult:
         records = released_table(view).table.num_rows
-        subject = "These items" if "candidates" in details else f"Up to {self.items} known items of a set"
+        subject = "These items" if "candidates" in details else f"Up to {self.items} known item{'s' * (self.items != 1)} of a set"
         return AttackResult(
             attack="PartialKnowledge",
             success=share(expected, targets),

@@ -76,6 +76,7 @@ class Skewness(ClassAttack[Mapping[str | None, float]]):
         peak = int(np.argmax(gain))
         affected = int(histogram.count[gain >= self.notable - _TINY].sum())
         before, after = float(prior[histogram.value[peak]]), float(posterior[peak])
+        rises = f"rises from {percent(before)} to" if percent(before) != percent(after) else "stays at about"
         return AttackResult(
             attack="Skewness",
             success=after,
@@ -83,8 +84,8 @@ class Skewness(ClassAttack[Mapping[str | None, float]]):
             interval=wilson(float(histogram.count[peak]), int(size[peak])),
             targets=int(size[peak]),
             finding=(
-                f"In the most telling class of {int(size[peak]):,} records, belief in one value of '{name}' rises from "
-                f"{percent(before)} to {percent(after)}; for {affected:,} of {classes.records:,} records, belief in the value "
+                f"In the most telling class of {int(size[peak]):,} record{'s' * int(size[peak] != 1)}, belief in one value of "
+                f"'{name}' {rises} {percent(after)}; for {affected:,} of {classes.records:,} records, belief in the value "
                 f"that they have rises by {self.notable * 100:.0f} points or more."
             ),
             details={

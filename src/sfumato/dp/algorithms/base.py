@@ -49,7 +49,7 @@ class Algorithm(Declared, ABC):
 
     def contribution(self, unit: str) -> str | None:
         """How many rows of one unit count, in words; None where all do."""
-        return counted_rows(getattr(self, "rows", None), unit)
+        return counted_rows(getattr(self, "max_rows", None), unit)
 
     def left_out(self) -> str | None:
         """Which rows are left out because of their values, in words; None where none is."""
@@ -72,11 +72,11 @@ class Algorithm(Declared, ABC):
 
 
 class RowBounded(Algorithm):
-    """An algorithm of which a declared number of each unit's `rows` count."""
+    """An algorithm of which a declared number of each unit's rows (`max_rows`) count."""
 
-    rows: int | None
+    max_rows: int | None
 
     @property
     def kept_rows(self) -> int:
         """How many rows of one unit count; a record that is a unit of its own has one."""
-        return 1 if self.rows is None else self.rows
+        return 1 if self.max_rows is None else self.max_rows

@@ -59,7 +59,7 @@ class ClusterParameters(Protocol):
     @property
     def columns(self) -> Sequence[str]: ...
     @property
-    def rows(self) -> int | None: ...
+    def max_rows(self) -> int | None: ...
     @property
     def kept_rows(self) -> int: ...
     @property
@@ -71,7 +71,7 @@ class ClusterParameters(Protocol):
 def declared_axes(data: Microdata, algorithm: ClusterParameters) -> list[Axis]:
     """The declared bounds; all faults at once, before a row is read."""
     faults: list[str] = []
-    unit = check_unit(data, algorithm.rows, faults)
+    unit = check_unit(data, algorithm.max_rows, faults)
     if algorithm.order is not None and algorithm.order not in data.column_names:
         faults.append(f"there is no column '{algorithm.order}' in the data to order rows by")
     axes = [declared_axis(data, name, faults) for name in algorithm.columns]
@@ -82,7 +82,7 @@ def declared_axes(data: Microdata, algorithm: ClusterParameters) -> list[Axis]:
 
 
 def bounded_points(data: Microdata, axes: Sequence[Axis], algorithm: ClusterParameters, source: Randomness) -> Codes:
-    """The complete rows in whole steps, at most `rows` of each unit."""
+    """The complete rows in whole steps, at most `max_rows` of each unit."""
     unit = data.schema.unit
     table = read(data, [*algorithm.columns, unit, algorithm.order])
     parts = [in_steps(table.column(axis.name), axis) for axis in axes]

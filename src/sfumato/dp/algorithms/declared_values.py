@@ -103,13 +103,13 @@ def check_unit(data: Microdata, rows: int | None, faults: list[str]) -> str | No
     unit = data.schema.unit
     if unit is not None and rows is None:
         faults.append(
-            f"how many rows of one {unit} count is not declared: say rows=… (--set rows=…). Rows beyond that are left out, and a "
-            "larger number takes more noise, so that none is assumed"
+            f"how many rows of one {unit} count is not declared: say max_rows=… (--set max_rows=…). Rows beyond that are left "
+            "out, and a larger number takes more noise, so that none is assumed"
         )
     if unit is None and rows is not None and rows > 1:
         faults.append(
-            f"rows = {rows} bounds what one unit contributes, but no column has the role unit. "
-            'Give the column that names the person role = "unit", or leave rows at 1'
+            f"max_rows = {rows} bounds what one unit contributes, but no column has the role unit. "
+            'Give the column that names the person role = "unit", or leave max_rows at 1'
         )
     if unit is not None and unit not in data.column_names:
         faults.append(f"the unit column '{unit}' is not in the data")

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core import ranges
+from sfumato.core.declared import formerly
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress, silent
@@ -58,13 +59,15 @@ _WIDEST = STEPS // 2
 _RESTARTS = 10
 
 
+@formerly(max_rows="rows")
 @dataclass(frozen=True)
 class GridKMeans(RowBounded):
     """`k` centres and noisy sizes from a noisy grid and one noisy step.
 
-    It promises what `KMeans` does, against the same adversary, with `rows`, `bounding` and `order` as there. `epsilon` or `rho`
-    is the loss of it all. `columns` (at most 16) hold numbers with declared bounds; distances count each column in units of its
-    declared width. `expected_rows`, about how many points there are, fixes the grid; without it 2 % of the budget measures it.
+    It promises what `KMeans` does, against the same adversary, with `max_rows`, `bounding` and `order` as there. `epsilon` or
+    `rho` is the loss of it all. `columns` (at most 16) hold numbers with declared bounds; distances count each column in units of
+    its declared width. `expected_rows`, about how many points there are, fixes the grid; without it 2 % of the budget
+    measures it.
     """
 
     columns: ClusteredColumns
@@ -72,7 +75,7 @@ class GridKMeans(RowBounded):
     epsilon: Epsilon = None
     rho: Rho = None
     expected_rows: Annotated[int | None, ranges.Number(at_least=1), "about how many points there are"] = None
-    rows: KeptRows = None
+    max_rows: KeptRows = None
     bounding: BoundedBy = "sample"
     order: OrderedBy = None
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.declared import formerly
 from sfumato.core.guarantees.loss import LossGuarantee, Neighbours
 from sfumato.core.outcome import Outcome
 from sfumato.core.plain_data import Plain
@@ -77,20 +78,21 @@ class Bins:
         return np.where(present, np.clip(place, 0, self.size - 1), -1)
 
 
+@formerly(max_rows="rows")
 @dataclass(frozen=True)
 class PrivateHistogram(RowBounded):
     """Noisy counts of all combinations of declared categories and bins.
 
     An adversary who sees the counts, and knows everything but the noise, learns almost nothing about whether one unit is in
     the data (`neighbours` "add_remove") or which rows it has ("replace"); `epsilon` or `rho` says how little. A unit
-    is one value of the schema's unit column and keeps at most `rows` rows; without a unit column it is a record.
+    is one value of the schema's unit column and keeps at most `max_rows` rows; without a unit column it is a record.
 
     `columns` are counted together. A column of numbers needs `bins`: how many of equal width between its declared
     bounds, or their edges; whole numbers without `bins` are counted one by one. `count` says what is counted: "rows",
-    or "units", where a unit counts once in each of at most `rows` cells. `bounding` and `order` say which rows of a unit
+    or "units", where a unit counts once in each of at most `max_rows` cells. `bounding` and `order` say which rows of a unit
     are kept. `non_negative` raises negative counts to 0, after the noise: sums over many cells are then biased.
 
-    >>> PrivateHistogram(("sex",), epsilon=1, rows=100).error().deviation   # at most 100 visits per person
+    >>> PrivateHistogram(("sex",), epsilon=1, max_rows=100).error().deviation   # at most 100 visits per person
     141.4213562373095
     """
 
@@ -108,7 +110,7 @@ class PrivateHistogram(RowBounded):
         ),
         "for each column of numbers, how many bins there are or their edges",
     ] = field(default_factory=dict)
-    rows: KeptRows = None
+    max_rows: KeptRows = None
     count: Annotated[Literal["rows", "units"], "what is counted"] = "rows"
     bounding: BoundedBy = "sample"
     order: OrderedBy = None
@@ -205,7 +207,7 @@ class PrivateHistogram(RowBounded):
 
     def _declared(self, data: Microdata) -> tuple[tuple[Bins | Categories, ...], str | None]:
         faults: list[str] = []
-        unit = check_unit(data, self.rows, faults)
+        unit = check_unit(data, self.max_rows, faults)
         if self.order is not None and self.order not in data.column_names:
             faults.append(f"there is no column '{self.order}' in the data to order rows by")
         cells = [self._cell(data, name, faults) for name in self.columns]

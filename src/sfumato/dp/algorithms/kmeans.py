@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from sfumato.core import ranges
+from sfumato.core.declared import formerly
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import LossGuarantee, PureDP
 from sfumato.core.outcome import Outcome
@@ -65,12 +66,13 @@ def kmeans_scales(epsilon: Number, iterations: int, widths: Sequence[Number], ro
     return KMeansScales(rows / half, tuple(rows * len(widths) * exact(width, "width") / half for width in widths))
 
 
+@formerly(max_rows="rows")
 @dataclass(frozen=True)
 class KMeans(RowBounded):
     """`k` centres and noisy sizes by Lloyd's iteration with noise; `GridKMeans` is nearly always closer.
 
     An adversary who sees the centres, and knows everything but the noise, learns almost nothing about whether one unit is in
-    the data. A unit (a value of the schema's unit column, else a record) keeps at most `rows` rows, by `bounding` and
+    the data. A unit (a value of the schema's unit column, else a record) keeps at most `max_rows` rows, by `bounding` and
     `order`. No point is released.
 
     `columns` hold numbers with declared bounds; distances count each column in units of its declared width. `epsilon` is
@@ -92,7 +94,7 @@ class KMeans(RowBounded):
         Each(Each(Floating()), what="k centres, a number per column"),
         "the first centres, chosen without the data",
     ] = None
-    rows: KeptRows = None
+    max_rows: KeptRows = None
     bounding: BoundedBy = "sample"
     order: OrderedBy = None
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core import ranges
+from sfumato.core.declared import formerly
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.plain_data import Plain
@@ -37,12 +38,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+@formerly(max_rows="rows")
 @dataclass(frozen=True)
 class PrivateQuantiles(RowBounded):
     """`quantiles` of one `column` of numbers; however many are asked for, they cost the same.
 
     An adversary who sees them, and knows everything but the noise, learns almost nothing about whether one unit is in the
-    data. A unit (a value of the schema's unit column, else a record) keeps at most `rows` rows, by `bounding` and `order`.
+    data. A unit (a value of the schema's unit column, else a record) keeps at most `max_rows` rows, by `bounding` and `order`.
     `epsilon` or `rho` is the loss of them all.
 
     `leaves` is the resolution: values are distinguished down to the declared width divided by it; a column of whole
@@ -63,7 +65,7 @@ class PrivateQuantiles(RowBounded):
     rho: Rho = None
     leaves: Annotated[int, Whole(at_least=2, at_most=1 << 22), "how many values are distinguished"] = BRANCHING**3
     branching: Annotated[int, Whole(at_least=2, at_most=1024), "the children of a node of the tree of counts"] = BRANCHING
-    rows: KeptRows = None
+    max_rows: KeptRows = None
     bounding: BoundedBy = "sample"
     order: OrderedBy = None
 
@@ -113,14 +115,14 @@ class PrivateQuantiles(RowBounded):
     def leaf_counts(self, data: Microdata, randomness: Randomness | None = None) -> tuple[Axis, NDArray[np.int64]]:
         """The exact counts of the leaves after bounding: the owner's, not for release."""
         faults: list[str] = []
-        check_unit(data, self.rows, faults)
+        check_unit(data, self.max_rows, faults)
         axis = declared_axis(data, self.column, faults)
         refuse(data, self.name, faults)
         axis = cast(Axis, axis)
         values = math.floor(axis.high) - math.ceil(axis.low) + 1
         bins: dict[str, int | Sequence[float]] = {} if axis.whole and 2 <= values <= self.leaves else {self.column: self.leaves}
         histogram = PrivateHistogram(
-            (self.column,), self.epsilon, self.rho, bins, self.rows, bounding=self.bounding, order=self.order
+            (self.column,), self.epsilon, self.rho, bins, self.max_rows, bounding=self.bounding, order=self.order
         )
         return axis, histogram.counts(data, randomness)
 

@@ -19,6 +19,7 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.declared import formerly
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import require_confidence
@@ -35,14 +36,15 @@ from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.ranges import AsText
 
 
+@formerly(max_rows="rows")
 @dataclass(frozen=True)
 class TopK(RowBounded):
     """The `k` candidates of a `column` that most units have, in order.
 
     An adversary who sees the list, and knows everything but the random choices, learns almost nothing about whether one unit
     is in the data. The score of a candidate is the number of units that have it: it changes by at most 1 however many different
-    candidates a unit has. With `repeats` it is the number of mentions, of which one unit keeps `rows` (by `bounding`,
-    "sample"), and its sensitivity is `rows`.
+    candidates a unit has. With `repeats` it is the number of mentions, of which one unit keeps `max_rows` (by `bounding`,
+    "sample"), and its sensitivity is `max_rows`.
 
     `method`: "peeling" is k rounds of the exponential mechanism, in each a candidate wins with probability
     proportional to exp(ε/k · score / 2S); "permute_and_flip" plays the rounds with that mechanism, never worse in
@@ -66,14 +68,14 @@ class TopK(RowBounded):
     ] = None
     split: Annotated[Split, "what a candidate is: the whole value, or a word of it"] = "value"
     repeats: Annotated[bool, "whether mentions are counted in place of units"] = False
-    rows: KeptRows = None
+    max_rows: KeptRows = None
     bounding: BoundedBy = "sample"
 
     def coherent(self) -> Iterable[str]:
         if self.bounding != "sample":
             yield "repeated mentions are bounded by sample"
         if not self.repeats and self.kept_rows != 1:
-            yield "different candidates need no bound; rows is for repeats = True"
+            yield "different candidates need no bound; max_rows is for repeats = True"
         if self.rho is not None and self.method != "peeling":
             yield 'rho is for method = "peeling", whose rounds have a bounded range'
         if self.candidates is not None and len(self.candidates) < self.k:
@@ -82,7 +84,7 @@ class TopK(RowBounded):
 
     def contribution(self, unit: str) -> str | None:
         once = f"Each {unit} is counted once for every candidate that it has, however many rows it has"
-        return counted_rows(self.rows, unit, "mention") if self.repeats else once
+        return counted_rows(self.max_rows, unit, "mention") if self.repeats else once
 
     def left_out(self) -> str:
         return "Values that are missing or no candidate are left out"
@@ -139,7 +141,7 @@ class TopK(RowBounded):
         elif self.column not in data.column_names:
             faults.append(f"there is no column '{self.column}' in the data")
         if self.repeats:
-            check_unit(data, self.rows, faults)
+            check_unit(data, self.max_rows, faults)
         elif unit is not None and unit not in data.column_names:
             faults.append(f"the unit column '{unit}' is not in the data")
         refuse(data, self.name, faults)

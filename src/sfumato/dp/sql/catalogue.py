@@ -250,7 +250,8 @@ class QueryRows:
         if not matches:
             there = [c.name for c in self.columns if not c.name.startswith("\x00")]
             offered = ", ".join(dict.fromkeys([*there, *self.unread]))
-            raise Unsupported(f"there is no column '{name[:60]}' here; there are: {offered[:500]}")
+            text = f". If it is a text, write it in single quotes: '{name[:60]}'" if node.this.quoted and not qualifier else ""
+            raise Unsupported(f"there is no column '{name[:60]}' here; there are: {offered[:500]}{text}")
         if len(matches) > 1 and len({c.term.expression for c in matches}) > 1:
             raise Unsupported(f"the column '{name[:60]}' is in more than one table; write table.{name[:60]}")
         return matches[0]

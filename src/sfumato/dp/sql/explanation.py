@@ -15,6 +15,7 @@ from sfumato.core.guarantees.loss import RECORD, LossGuarantee
 from sfumato.core.params import parameters, require_confidence
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import with_article
+from sfumato.data.read_result import UNREADABLE
 from sfumato.dp.sql.expected_error import SIZES, ColumnNote, column_notes
 from sfumato.dp.sql.measurement import QueryMeasurement
 from sfumato.dp.sql.noise import UNITS, Bounds, Price
@@ -176,7 +177,7 @@ def _left_out(question: Question) -> list[str]:
     declared = [key.values for key in question.keys if key.values is not None]
     if declared:
         sentences.append(_outside(missing=not any(None in values for values in declared)))
-    return sentences
+    return [*sentences, UNREADABLE] if question.typed else sentences
 
 
 def _without(unit: str) -> str:
@@ -189,14 +190,16 @@ def _outside(*, missing: bool) -> str:
 
 def contributions(unit: str, bounds: Bounds) -> set[str]:
     """All that an explanation can say is counted of each unit under these bounds, whatever the question is."""
-    outside = [[], [_outside(missing=True)], [_outside(missing=False)]]
+    outside = [
+        [*keys, *more] for keys in ([], [_outside(missing=True)], [_outside(missing=False)]) for more in ([], [UNREADABLE])
+    ]
     if unit == RECORD:
         return {". ".join([_EACH_RECORD, *more]) for more in outside}
     shapes = itertools.product((True, False), repeat=3)
     return {
         ". ".join([_counted(unit, bounds, single, rows, groups), _without(unit), *more])
         for single, rows, groups in shapes
-        for more in (outside if groups else [[]])
+        for more in (outside if groups else [[], [UNREADABLE]])
     }
 
 

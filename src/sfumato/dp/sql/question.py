@@ -37,6 +37,7 @@ class Question:
     offset: int
     tables: Mapping[str, KnownTable] = field(repr=False)
     primary: str = ""
+    typed: bool = False  # it reads a private column, or protects a unit, of another type than text
 
     @property
     def discovers(self) -> bool:
@@ -108,7 +109,14 @@ def understand(
         offset=_count(select, "offset") or 0,
         tables=dict(lowering.read),
         primary=lowering.primary,
+        typed=any(_reads_types(table, lowering.referenced) for table in lowering.read.values()),
     )
+
+
+def _reads_types(table: KnownTable, referenced: frozenset[str]) -> bool:
+    """Whether what is read of a private table is more than texts, so that a stored value may be none of its type."""
+    columns = [column for name, column in table.columns.items() if name == table.unit or name.lower() in referenced]
+    return table.private and any(column.field.kind != "string" for column in columns)
 
 
 def _named_apart(shown: tuple[AnswerColumn, ...], chosen: list[bool]) -> tuple[AnswerColumn, ...]:

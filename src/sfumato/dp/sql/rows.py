@@ -168,7 +168,7 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> QueryRows:
     plan: p.Plan = p.Project(scan, tuple(p.Named(names[c.name], e.Reference(c.name)) for c in columns_read))
     unit = names[table.unit] if table.unit is not None else None
     columns = tuple(Visible(alias, c.name, _declared(c, names[c.name]), c.name == table.unit) for c in columns_read)
-    unread = tuple(name for name in table.columns if name not in names)
+    unread = tuple(name for name, column in table.columns.items() if name not in names and not column.untyped)
     return QueryRows(plan, columns, unit, table.private, unlimited=int(table.private), unread=unread)
 
 

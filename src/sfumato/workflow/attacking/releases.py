@@ -113,7 +113,9 @@ def attack(
 
 def stated(result: AttackResult) -> PlainDict:
     """An attack's result as commands print it."""
-    return {**plain_result(result), "details": dict(result.details)}
+    from sfumato.attacks.several.intersection import as_stated
+
+    return {**plain_result(result), "details": dict(as_stated(result).details)}
 
 
 def _asked_for(entry: Attacked) -> tuple[AnyAttack, dict[str, Any]]:

@@ -218,6 +218,7 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
 
 def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | None, counted: bool) -> dict[str, Any]:
     from sfumato.attacks import Intersection, OtherReleases
+    from sfumato.attacks.several.intersection import as_stated
     from sfumato.attacks.tables.classes import hides_units
 
     views = [each.view for each in earlier if each.view is not None]
@@ -231,7 +232,7 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
     if counted and original is not None and set(names) <= set(original.column_names):
         people = sorted_sets(pa.Table.from_batches(list(original.relation.batches(names))), original.schema)
     try:
-        result = Intersection().run(_read_by_all(new.view, names), OtherReleases(tuple(views), people, unread))
+        result = as_stated(Intersection().run(_read_by_all(new.view, names), OtherReleases(tuple(views), people, unread)))
     except Unsupported as error:
         return {"why": str(error)}
     except Cancelled:

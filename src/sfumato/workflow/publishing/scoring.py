@@ -113,10 +113,10 @@ class Checked:
 
 
 def _stated(result: AttackResult) -> Mapping[str, Any]:
-    supposing = registry.find("attack", result.attack).supposing
-    words = attack_in_words(result.success, result.baseline, result.targets, supposing)
+    stated, supposing = plain_result(result), registry.find("attack", result.attack).supposing
+    words = attack_in_words(stated["success"], stated["baseline"], stated["targets"], supposing)
     shown = f" {ABOUT_SHOWN_VALUES}" if result.finding.endswith(ABOUT_SHOWN_VALUES) else ""
-    return {**plain_result(result), "finding": f"{words}{shown}"}
+    return {**stated, "finding": f"{words}{shown}"}
 
 
 def run_checks(
@@ -181,6 +181,9 @@ def _attacked(
 
 def plain_result(result: AttackResult) -> Plain:
     """An attack's result as plain data."""
+    from sfumato.attacks.several.intersection import as_stated
+
+    result = as_stated(result)
     return {
         "attack": result.attack,
         "success": result.success,

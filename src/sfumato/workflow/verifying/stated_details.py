@@ -49,8 +49,9 @@ def refuse_other_details(certificate: Certificate) -> None:
 def _computed(method: Mapping[str, Any]) -> dict[str, Any]:
     """What follows from the parameters, as a page holds it; nothing where they are none."""
     own = {"name", *(field.name for field in dataclasses.fields(registry.find("algorithm", str(method["name"]))))}
+    stated = registry.in_names_of_now("algorithm", method)
     try:
-        algorithm = registry.make("algorithm", {key: value for key, value in method.items() if key in own})
+        algorithm = registry.make("algorithm", {key: value for key, value in stated.items() if key in own})
         return {key: plain(value) for key, value in algorithm.tells().items()}
     except (SfumatoError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError):  # a stranger's parameters
         return {}

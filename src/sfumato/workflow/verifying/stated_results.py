@@ -19,6 +19,7 @@ from sfumato.core.certificate import FIRST_FORMAT, Certificate, plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.guarantees.loss import RECORD
 from sfumato.core.params import build, parameters, require
+from sfumato.data.read_result import UNREADABLE
 from sfumato.workflow.verifying import stated_methods
 from sfumato.workflow.verifying.process_claims import loss_of
 from sfumato.workflow.verifying.verification import Finding
@@ -148,7 +149,7 @@ def _known(method: Mapping[str, Any]) -> bool:
     if name != _ANSWERS and not registry.has("algorithm", name):
         return False
     own = _OF_AN_ANSWER if name == _ANSWERS else {each.name for each in dataclasses.fields(registry.find("algorithm", str(name)))}
-    return set(method) <= {"name", "contribution", *own}
+    return set(registry.in_names_of_now("algorithm", method)) <= {"name", "contribution", *own}
 
 
 def _unknown() -> Finding:
@@ -167,15 +168,19 @@ def _contradicted(certificate: Certificate) -> str | None:
         if method["name"] == _ANSWERS:
             counted = _counted_of_a_question(stated, claim.unit)
         else:
-            algorithm = registry.make("algorithm", {**stated, "name": method["name"]})
+            stated = registry.in_names_of_now("algorithm", {**stated, "name": method["name"]})
+            algorithm = registry.make("algorithm", stated)
+            del stated["name"]
             meant = plain(algorithm.parameters())
             if any(meant.get(name) != value for name, value in stated.items()):
                 return _NO_PARAMETERS
             if algorithm.loss().about(unit=claim.unit) != loss_of(claim):
                 return "the method that the certificate names costs another loss than the one that it claims"
             unit = None if claim.unit == RECORD else claim.unit
-            # certificates of earlier versions do not say which values are left out
-            counted = {algorithm.counted(unit), None if unit is None else algorithm.contribution(unit)}
+            # certificates of earlier versions do not say which values are left out, nor what counts as missing
+            said = algorithm.counted(unit)
+            counted = {said, None if unit is None else algorithm.contribution(unit)}
+            counted.add(UNREADABLE if said is None else f"{said}. {UNREADABLE}")
     except (SfumatoError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, MemoryError, RecursionError):
         return _NO_PARAMETERS
     not_told = "contribution" not in method and (certificate.format == FIRST_FORMAT or claim.ledger_entry is None)
