@@ -7,7 +7,9 @@ bodies of modules and the libraries below are no part of a walk.
 
 from __future__ import annotations
 
+import atexit
 import logging
+import shutil
 import sys
 import tempfile
 import warnings
@@ -68,6 +70,7 @@ def walks() -> dict[str, Callable[[], object]]:
     people = sf.read(sf.data.sample_table(500), schema=sf.data.sample_schema())
     session = sf.Session({"people": people}, budget=sf.PureDP(1000))
     place = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
     times = iter(range(1000))
 
     def protect() -> object:

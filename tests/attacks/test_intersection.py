@@ -393,7 +393,7 @@ def test_who_is_missing_from_the_coarser_release_is_singled_out_too() -> None:
 
 
 @given(ROWS, st.lists(LEVELS, min_size=2, max_size=3))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_what_is_estimated_has_one_digit_and_no_interval(rows: list[Row], levels: list[tuple[int, int]]) -> None:
     """What one release alone gives away is counted by hand in its classes."""
     views = [release(rows, each) for each in levels]

@@ -111,7 +111,8 @@ def test_an_attack_runs_as_a_command(
     assert told["attack"] == name and 0 <= told["baseline"] <= 1 and 0 <= told["success"] <= 1 and told["targets"] > 0
     if name in PRINTED:
         assert run(["attack", *COMMANDS[name]]) == 0
-        assert f"{name}: success {percent(told['success'])}" in capsys.readouterr().out
+        about = "roughly " if told["details"].get("people_are") == "estimated" else ""
+        assert f"{name}: success {about}{percent(told['success'])}" in capsys.readouterr().out
 
 
 def rows_of_the_manual() -> list[set[str]]:

@@ -34,7 +34,7 @@ HISTOGRAM = [
     "--set",
     "epsilon=0.1",
     "--set",
-    "rows=1",
+    "max_rows=1",
 ]
 
 

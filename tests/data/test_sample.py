@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import sfumato as sf
-from sfumato.core.errors import ParameterError
+from sfumato.core.errors import InputError, ParameterError
 from sfumato.data import hierarchy_builders
 from sfumato.data.profile import profile_table
 from sfumato.data.readers import read_file
@@ -105,3 +105,13 @@ def test_written_files_read_back_to_the_same_people(tmp_path: Path) -> None:
 def test_the_sample_is_protected_without_a_notice_of_a_leak() -> None:
     made = sf.protect(sf.read(sample_table(400), sample_schema()), sf.KAnonymity(5), sf.Lattice(suppression=0.1))
     assert not any("width" in notice for notice in made.certificate.notices)
+
+
+def test_a_sample_replaces_a_sample_and_nothing_else(tmp_path: Path) -> None:
+    write_sample(tmp_path, rows=20)
+    data, _ = write_sample(tmp_path, rows=30)
+    assert len(data.read_text().splitlines()) == 31
+    data.write_text("name,age\nsomebody's work,1\n")
+    with pytest.raises(InputError, match="another folder"):
+        write_sample(tmp_path, rows=20)
+    assert "somebody's work" in data.read_text()

@@ -114,3 +114,10 @@ def test_what_is_not_a_set_or_too_few_records_are_refused() -> None:
         sf.TermGeneralisation(1)
     with pytest.raises(Unsupported, match="no values at all"):
         sf.TermGeneralisation(2).apply(logs([None, None]))
+
+
+def test_a_missing_set_stays_missing_and_a_dropped_one_is_empty() -> None:
+    sets = ["a|b", "a", None, "c"] * 20 + ["q"]
+    logs = sf.read(pa.table({"terms": sets}), {"columns": {"terms": {"items": "|", "type": "string"}}})
+    masked = sf.TermGeneralisation(10, columns=("terms",)).apply(logs).result.table.column("terms").to_pylist()
+    assert [text is None for text in masked] == [text is None for text in sets] and masked[-1] == ""

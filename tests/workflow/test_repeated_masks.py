@@ -238,3 +238,19 @@ def test_the_columns_of_a_joint_law_are_added_up_and_their_combination_is_none(t
     composition = made.certificate.composition
     assert set(composition["repeated_masks"]) == {"g", "h"} and "each of 'g' and 'h' (2 releases)" in composition["finding"]
     assert "was not added up" not in composition["finding"]
+
+
+@pytest.mark.parametrize(
+    ("mask", "earlier"),
+    [
+        (sf.Rounding(5, columns=("age",)), 0),
+        (sf.Rounding(5, columns=("age",), how="random"), 1),
+        (sf.Combined(masks=(sf.Mdav(k=5, columns=("income",)), sf.Rounding(5, columns=("age",)))), 0),
+        (sf.Combined(masks=(sf.Mdav(k=5, columns=("income",)), sf.Rounding(5, columns=("age",), how="random"))), 1),
+    ],
+)
+def test_the_same_run_again_is_a_release_of_its_own_where_something_is_drawn(mask: Any, earlier: int, tmp_path: Path) -> None:
+    people = sf.read(sf.data.sample_table(60), schema=sf.data.sample_schema())
+    for _ in range(2):
+        release = sf.protect(people, [], mask, ledger=tmp_path / "ledger.db", utility=[], risk=[])
+    assert release.certificate.composition.get("earlier_releases", 0) == earlier

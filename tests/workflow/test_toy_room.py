@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -79,3 +80,18 @@ def test_a_room_is_added_by_its_files_and_its_lines(tmp_path: Path) -> None:
         "earlier": 1,
         "registered": "Ballot",
     }
+    project = Path(__file__).parents[2]
+    layers = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-logo", "--no-cache", "--config", project / "pyproject.toml"],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{project}"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert layers.returncode == 0 and "0 broken" in layers.stdout, layers.stdout
+    (package / "sets" / "votes.py").write_text((package / "sets" / "votes.py").read_text() + "\nimport sfumato.workflow\n")
+    layers = subprocess.run(
+        layers.args, env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{project}"}, cwd=tmp_path, check=False
+    )
+    assert layers.returncode == 1

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import ParameterError
+from sfumato.core.errors import InputError, ParameterError
 from sfumato.core.randomness import StreamRandomness, words
 from sfumato.data import sample_words as made_up
 from sfumato.data.schema import Column, HierarchySpec, Schema
@@ -130,6 +130,7 @@ def write_sample(folder: str | Path, rows: int = 50_000, seed: int = 1) -> tuple
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     schema = sample_schema()
+    _refuse_other_files(target, ",".join(f'"{name}"' for name in schema.columns))
     columns = dict(schema.columns)
     for name in ("country", "occupation"):
         spec = columns[name].hierarchy
@@ -142,6 +143,17 @@ def write_sample(folder: str | Path, rows: int = 50_000, seed: int = 1) -> tuple
     with atomic_path(description) as temporary:
         temporary.write_text(schema.replace(columns=columns).to_toml(), encoding="utf-8")
     return data, description
+
+
+def _refuse_other_files(target: Path, header: str) -> None:
+    """A sample may be replaced by another, and nothing else: a folder with files of these names may be somebody's work."""
+    data, description = target / "people.csv", target / "people.toml"
+    if data.exists():
+        with data.open(encoding="utf-8", errors="replace") as file:
+            if file.readline(len(header) + 2).strip() == header:
+                return
+    if data.exists() or description.exists():
+        raise InputError(f"{target} has a people.csv or people.toml that is no sample. Write the sample into another folder.")
 
 
 def _category(values: Sequence[str], codes: Codes) -> pa.DictionaryArray:

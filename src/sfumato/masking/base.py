@@ -186,6 +186,11 @@ class Mask(Declared, ABC):
         return set(facts) <= set(own) and all(fits(own[name], value, visible) for name, value in facts.items())
 
     @property
+    def draws(self) -> bool:
+        """Whether chance decides what is published, with these parameters."""
+        return not self.certain
+
+    @property
     def keeps_rows(self) -> bool:
         """Whether every record that comes in goes out as one row."""
         return not (self.selects or self.synthetic)

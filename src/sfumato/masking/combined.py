@@ -104,6 +104,11 @@ class Combined(Mask):
         )
 
     @property
+    def draws(self) -> bool:
+        """Whether any part draws."""
+        return any(mask.draws for mask in self.masks)
+
+    @property
     def keeps_rows(self) -> bool:
         """Whether all parts do."""
         return all(mask.keeps_rows for mask in self.masks)

@@ -109,6 +109,11 @@ class Rounding(Mask):
             unchanged[column.name] = float((chosen[present] == steps[present]).mean()) if present.any() else 0.0
         return Change(values, details={"unchanged": unchanged})
 
+    @property
+    def draws(self) -> bool:
+        """Whether the multiple is drawn."""
+        return self.how == "random"
+
     def disproved_by(self, shown: ShownRows) -> bool:
         """Where a number is no multiple of its base."""
         return not all(_shows_multiples(column, self._base(column.name)) for column in shown.numbers(shown.columns_of(self)))

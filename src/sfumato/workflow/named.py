@@ -88,8 +88,14 @@ def _parameters_of(name: str) -> str:
 
 
 def is_drawn(entry: Plain | None) -> bool:
-    """Whether a method is a mask that draws at random: then each run is a release of its own, whatever its rows."""
-    return entry is not None and registry.has("mask", entry.get("name")) and not registry.find("mask", entry["name"]).certain
+    """Whether a method is a mask that draws at random: then each run is a release of its own, whatever its rows. So is one that
+    cannot be made again."""
+    if entry is None or not registry.has("mask", entry.get("name")):
+        return False
+    try:
+        return bool(registry.make("mask", registry.in_names_of_now("mask", entry)).draws)
+    except SfumatoError:
+        return True
 
 
 def described(kind: type[object]) -> PlainDict:

@@ -122,7 +122,7 @@ def test_add_remove_holds_for_replacement_at_twice_the_price() -> None:
 
 
 def test_replacement_says_nothing_about_one_more_or_less() -> None:
-    with pytest.raises(Unsupported, match="number of units counts as public"):
+    with pytest.raises(Unsupported, match="number of units is public"):
         between(PureDP(1, neighbours="replace"), "add_remove")
 
 

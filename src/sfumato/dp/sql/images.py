@@ -84,9 +84,10 @@ def _is_zero(node: exp.Expression) -> bool:
 def as_divisor(question: Question, node: exp.Expression, part: exp.Expression, box: Box) -> Box:
     """Where a part lies that an expression divides by: not at zero, for then there is no quotient.
 
-    By the question: one of either sign may be anything at every level unless it is clear of zero at the surest one, lest noise
-    decide whether an interval is stated, which selects those that fail. So may one that comes as near to zero as one likes,
-    below what has either sign. The first column is what is shown, the last one what is certain where there are more than two.
+    One of either sign counts where it is clear of zero at the surest level, and then at every level; otherwise it may be
+    anything. To decide that level by level would select the intervals that fail. The same goes for one that comes as near to
+    zero as one likes, below what has either sign. The first column is what is shown, the last one what is certain where there
+    are more than two.
     """
     if not noisy_parts(part):
         return box

@@ -41,7 +41,7 @@ _ORDER_ALONE = 'order is for bounding="truncate": the first rows in that order a
 
 @dataclass(frozen=True)
 class Bounds(Declared):
-    """What one unit may contribute: `rows` rows to each of `groups` groups, chosen by sampling or as the first ones."""
+    """What one unit may contribute: `rows` rows to each of `groups` groups, chosen by `method` (sampling, or the first in `order`)."""
 
     rows: Annotated[_Most, "rows of one unit in each group, at the most"] = 1
     groups: Annotated[_Most, "groups of one unit, at the most"] = 1
@@ -56,7 +56,10 @@ class Bounds(Declared):
 
 @dataclass(frozen=True)
 class DeclaredBounds(Declared):
-    """What somebody said one unit may contribute; None where nobody did. A question asks for what it needs and no more."""
+    """What somebody said one unit may contribute; None where nobody did. A question asks for what it needs and no more.
+
+    `max_rows` rows in each of `max_groups` groups, chosen by `bounding` (sampling, or the first ones in `order`).
+    """
 
     max_rows: Annotated[_Most | None, "rows of one unit in each group, at the most"] = None
     max_groups: Annotated[_Most | None, "groups of one unit, at the most"] = None
@@ -91,7 +94,7 @@ _Loss = Annotated[Number | None, Amount(at_least=Fraction(1, 10**9), at_most=10*
 
 @dataclass(frozen=True)
 class Request(Declared):
-    """The loss that a question may cost, exactly one of: ε; ε and δ; ρ."""
+    """The loss that a question may cost, exactly one of: `epsilon`; `epsilon` and `delta`; `rho`."""
 
     epsilon: Annotated[_Loss, "ε: the loss, at the most"] = None
     delta: Annotated[
