@@ -165,7 +165,8 @@ def chosen_groups(question: Question, price: Price) -> str:
     if price.threshold is not None:
         by.append("the threshold")
         below = f". Groups with fewer than {price.threshold:,} {question.unit}s, after noise, are not shown"
-    if not by:
+    shows_all = question.limit is not None and question.limit > 0 and not question.offset and question.having is None
+    if not by or (not question.keys and shows_all):  # one row, which the limit lets through
         return ""
     all_of_them = " and ".join(part for part in (", ".join(by[:-1]), by[-1]) if part)
     return f"The margins hold for each group before {all_of_them} chose which are shown{below}"
