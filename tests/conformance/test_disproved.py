@@ -246,7 +246,12 @@ def test_numbers_that_are_codes_in_an_order_of_their_owner_are_not_compared_as_n
     assert not mask.disproved_by(rows)
     beyond = [sf.TopBottomCoding(top=top, columns=("school",)) for top in ("2", 1, "9", 4)]
     assert [each.disproved_by(rows) for each in beyond] == [False, True, True, True]
-    for facts, disproved in (({}, False), ({"ordered_codes": {}}, True), ({"ordered_codes": {"school": ["1", "2"]}}, True)):
+    for facts, disproved in (
+        ({}, False),
+        ({"ordered_codes": {}}, True),
+        ({"ordered_codes": {"school": ["1", "2"]}}, True),
+        ({"ordered_codes": {"school": []}}, True),
+    ):
         assert sf.TopBottomCoding(top=2, columns=("school",)).disproved_by(replace(rows, facts=facts)) is disproved
 
 

@@ -217,7 +217,7 @@ def _in_memory(data: Microdata, schema: Schema | None, unreadable: Unreadable) -
         # Units, and decimals that are declared otherwise, come with all their digits.
         if name in data.column_names and (column.role == "unit" or column.type not in (None, "number")):
             relation = distinct_units(relation, name)
-    result = from_frame(replace(data, relation=relation).table(), schema, unreadable=unreadable)
+    result = from_frame(replace(data, relation=relation).table(), schema, unreadable=unreadable, name=data.description)
     exact = {**rounded(relation), **result.exact}
     return _held(MemoryRelation(result.table, exact), result.columns, data.description, data.schema.dataset, result.notes)
 

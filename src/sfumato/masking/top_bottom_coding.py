@@ -145,9 +145,9 @@ class TopBottomCoding(Mask):
         by_stratum = self.by == "quantile" or self.show == "mean"
         if by_stratum and (not shown.complete or len(strata) < len(self.strata or ())):
             return False
-        told, orders = _ORDERED in shown.facts, shown.facts.get(_ORDERED, {})
+        codes_told, orders = _ORDERED in shown.facts, shown.facts.get(_ORDERED, {})
         numbers = shown.numbers(name for name in shown.columns_of(self) if name not in orders)
-        numbers = [column for column in numbers if told or not _may_be_codes(column)]
+        numbers = [column for column in numbers if codes_told or not _may_be_codes(column)]
         groups = shown.groups(strata if by_stratum else ())
         if len(groups) > _MOST_STRATA:  # so many take long
             return False
@@ -155,7 +155,7 @@ class TopBottomCoding(Mask):
             columns = [*numbers, *self._in_order(shown, orders)]
             return any(self._shows_more(column.take(rows)) for rows in groups for column in columns)
         except (ParameterError, Unsupported):  # a bound or a code that is none of the order, or a bound of another kind
-            return True
+            return codes_told
 
     def _in_order(self, shown: ShownRows, orders: Mapping[str, list[str]]) -> Iterable[NumberColumn | CategoryColumn]:
         """The columns of codes, as far as codes are published as they were ordered: whole numbers always are."""

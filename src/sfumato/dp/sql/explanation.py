@@ -158,15 +158,13 @@ def _counted(unit: str, bounds: Bounds, single: bool, rows: bool, groups: bool) 
 
 def chosen_groups(question: Question, price: Price) -> str:
     """By what groups are shown or left out, and that margins are about each before that; empty where all are shown."""
-    by = (
-        ["HAVING"] * (question.having is not None) + ["LIMIT"] * (question.limit is not None) + ["OFFSET"] * bool(question.offset)
-    )
+    limits = question.limit is not None and (bool(question.keys) or question.limit == 0)  # a single row is within any other
+    by = ["HAVING"] * (question.having is not None) + ["LIMIT"] * limits + ["OFFSET"] * bool(question.offset)
     below = ""
     if price.threshold is not None:
         by.append("the threshold")
         below = f". Groups with fewer than {price.threshold:,} {question.unit}s, after noise, are not shown"
-    shows_all = question.limit is not None and question.limit > 0 and not question.offset and question.having is None
-    if not by or (not question.keys and shows_all):  # one row, which the limit lets through
+    if not by:
         return ""
     all_of_them = " and ".join(part for part in (", ".join(by[:-1]), by[-1]) if part)
     return f"The margins hold for each group before {all_of_them} chose which are shown{below}"

@@ -31,7 +31,8 @@ def read_described(source: TableLike, columns: Mapping[str, Column], table: str 
     if all(not each.missing and each.type in (None, opened.schema.columns[name].type) for name, each in present.items()):
         return opened
     kept = {name: Column(type=each.type, missing=each.missing) for name, each in present.items()}
-    return read(source, Schema(dataset=opened.schema.dataset, columns=kept), table=table)
+    described = Schema(dataset=opened.schema.dataset, columns=kept)
+    return read(source, described, table=table, engine=None if table is None else "memory")
 
 
 def with_codes(column: Column, opened: Microdata, name: str) -> Column:
