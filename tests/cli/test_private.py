@@ -502,6 +502,8 @@ def test_an_answer_that_chooses_groups_says_that_margins_hold_before_that(
     many = "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex"
     sentences = {
         BY_SEX: "",
+        f"{COUNT} LIMIT 1": "",
+        f"{COUNT} LIMIT 0": "before LIMIT chose",
         f"{many} HAVING COUNT(*) > 5": "before HAVING chose which are shown",
         f"{many} HAVING COUNT(*) > 5 ORDER BY n LIMIT 1": "before HAVING and LIMIT chose",
     }

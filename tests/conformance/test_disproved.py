@@ -210,6 +210,7 @@ SCHEMA = Schema(
         (sf.TopBottomCoding(top="2020-01-01T11:00:00", columns=("at",)), True),
         (sf.Generalisation({"town": 1}), False),
         (sf.Generalisation({"age": 1}), True),
+        (sf.Generalisation({"town": 1001}), True),
         (sf.Generalisation(suppress={"town": ["c"]}), False),
         (sf.Generalisation(suppress={"town": ["a"]}), True),
         (sf.Generalisation(suppress={"town": ["a"]}, levels={"town": 1}), False),
@@ -231,7 +232,7 @@ SCHEMA = Schema(
     ids=repr,
 )
 def test_each_mask_says_what_its_rows_show(mask: Mask, disproved: bool) -> None:
-    assert mask.disproved_by(ShownRows(ROWS, SCHEMA)) is disproved
+    assert mask.disproved_by(ShownRows(ROWS, SCHEMA, {"ordered_codes": {}})) is disproved
 
 
 def test_numbers_that_are_codes_in_an_order_of_their_owner_are_not_compared_as_numbers() -> None:
@@ -239,6 +240,63 @@ def test_numbers_that_are_codes_in_an_order_of_their_owner_are_not_compared_as_n
     people = sf.read(pa.table({"school": [9, 1, 2, 3] * 5}), Schema(dataset="d", columns={"school": codes}))
     mask = sf.TopBottomCoding(top="2")
     rows = shown(people, mask)
-    assert set(rows.table.column("school").to_pylist()) == {9, 1, 2} and rows.facts["ordered_codes"] == ["school"]
+    assert set(rows.table.column("school").to_pylist()) == {9, 1, 2} and rows.facts["ordered_codes"] == {
+        "school": ["9", "1", "2", "3"]
+    }
     assert not mask.disproved_by(rows)
-    assert sf.TopBottomCoding(top=2, columns=("school",)).disproved_by(replace(rows, facts={}))
+    beyond = [sf.TopBottomCoding(top=top, columns=("school",)) for top in ("2", 1, "9", 4)]
+    assert [each.disproved_by(rows) for each in beyond] == [False, True, True, True]
+    for facts, disproved in (
+        ({}, False),
+        ({"ordered_codes": {}}, True),
+        ({"ordered_codes": {"school": ["1", "2"]}}, True),
+        ({"ordered_codes": {"school": []}}, True),
+    ):
+        assert sf.TopBottomCoding(top=2, columns=("school",)).disproved_by(replace(rows, facts=facts)) is disproved
+
+
+@pytest.mark.parametrize(
+    "codes", [pa.array([4, 1, 3, 2] * 5), pa.array([4.0, 1, 3, 2] * 5), pa.array([4, 1, None, 2] * 5).cast(pa.float64())]
+)
+@pytest.mark.parametrize(
+    "mask",
+    [
+        lambda: sf.TopBottomCoding(top="1", columns=("code",)),
+        lambda: sf.TopBottomCoding(top=1, columns=("code",)),
+        lambda: sf.TopBottomCoding(top=0.7, by="quantile", columns=("code",)),
+        lambda: sf.Combined(masks=(sf.TopBottomCoding(top="1", columns=("code",)), sf.Pram(0.7, columns=("sex",)))),
+    ],
+)
+def test_where_codes_are_not_told_whole_numbers_disprove_nothing(mask: Callable[[], Mask], codes: pa.Array) -> None:
+    described = {"code": Column(role="quasi", order=("4", "1", "3", "2")), "sex": Column(role="quasi", type="string")}
+    people = sf.read(pa.table({"code": codes, "sex": ["f", "m"] * 10}), Schema(dataset="d", columns=described))
+    rows = shown(people, mask())
+    steps = [{key: told for key, told in step.items() if key != "ordered_codes"} for step in rows.facts.get("steps", [])]
+    untold = {"steps": steps} if steps else {}
+    assert not mask().disproved_by(rows) and not mask().disproved_by(replace(rows, facts=untold))
+
+
+def test_a_mask_of_numbers_leaves_numbers() -> None:
+    texts = ROWS.set_column(0, "age", pa.array(["23", "24", "25", None] * 10))
+    for name in NAMES:
+        mask = replace(masks.example(name), columns=("age",)) if masks.example(name).handles == {"number"} else None
+        if mask is not None and not isinstance(mask, sf.Rounding):
+            assert mask.disproved_by(ShownRows(texts, SCHEMA)), name
+            hidden = sf.Combined(masks=(mask, sf.Generalisation({"age": 1}))) if not mask.synthetic else None
+            assert hidden is None or not hidden.disproved_by(ShownRows(texts, SCHEMA))
+    assert sf.Rounding(1, columns=("age",)).disproved_by(ShownRows(texts, SCHEMA))
+    assert sf.Rounding({"pay": 1.5}, columns=("age", "pay")).disproved_by(ShownRows(ROWS, SCHEMA))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if masks.example(name).handles == {"number"}])
+def test_rows_of_a_mask_of_numbers_are_numbers(name: str) -> None:
+    people, mask = some_people(0.0), masks.example(name)
+    assert not mask.disproved_by(shown(people, mask))
+
+
+def test_more_strata_than_can_be_compared_in_time_disprove_nothing() -> None:
+    rows = pa.table({"s": [str(i // 3) for i in range(9000)], "c": [float(i % 3) for i in range(9000)]})
+    schema = Schema(dataset="d", columns={"s": Column(role="plain"), "c": Column(role="quasi")})
+    mask = sf.TopBottomCoding(top=0.5, by="quantile", columns=("c",), strata=("s",))
+    few = ShownRows(rows.slice(0, 300), schema, {"ordered_codes": {}})
+    assert mask.disproved_by(few) and not mask.disproved_by(replace(few, table=rows))

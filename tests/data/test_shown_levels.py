@@ -19,10 +19,12 @@ TREES: dict[str, tuple[list[str | None], HierarchySpec]] = {
     "intervals": ([str(i) for i in range(-7, 99)], HierarchySpec(intervals=(5, 10, 40))),
     "decimals": ([*DECIMALS, None], HierarchySpec(intervals=(0.1, 0.2, 10))),
     "origin": (DECIMALS, HierarchySpec(intervals=(2.5, 5), origin=0.7)),
+    "far origin": ([str(i) for i in range(60)], HierarchySpec(intervals=(5, 10), origin=1e18)),
+    "large": ([str(10**17 + 7 * i) for i in range(60)], HierarchySpec(intervals=(0.3, 3000))),
     "mask": (["12345", "12", "999999", "1*", "1****", None], HierarchySpec(mask="right")),
     "left": (["12345", "12", "999999", "1*"], HierarchySpec(mask="left", width=4)),
     "dates": ([*DAYS, None], HierarchySpec(dates=("month", "quarter", "year", "decade", "century"))),
-    "weeks": ([*DAYS, "2020-W05"], HierarchySpec(dates=("week",))),
+    "weeks": ([*DAYS, "2020-W05", "0566-01-03"], HierarchySpec(dates=("week",))),
     "flat": (["a", "b", "*", None], HierarchySpec(flat=True)),
     "frequency": (["a", "b", "c", "d"], HierarchySpec(frequency=(2,))),
     "tree": (["a", "b", "c", "b2", "new", None], HierarchySpec(tree={"b2": ["a", "b"], "c": {"c": ["c"]}}, missing="root")),
@@ -69,3 +71,46 @@ def test_a_mask_shows_as_many_stars_and_a_tree_no_leaf_that_it_generalises(tmp_p
         True,
         True,
     ]
+
+
+LABELS = {
+    "intervals": [
+        "[20, 25) (level Anna Muster, HIV)",
+        "[20, 25) (level 1) Anna",
+        "[20, 25) (level 0)",
+        "[20, 25) (level 9)",
+        "[20, 25) (level 2)",
+        "[20, 25) (level 1) (level 2)",
+        "* (level Anna)",
+        "[2_0, 25)",
+        "[20.0, 25)",
+        "[٢٠, 25)",
+    ],
+    "mask": ["Anna Muster**12345", "*1234", "1234", "1234* (level Anna)"],
+    "left": ["1234*", "12*34", "*12345"],
+    "dates": ["٢٠٢٠-01", "2020-01 (level x)"],
+}
+
+
+@pytest.mark.parametrize(("name", "label"), [(name, label) for name, labels in LABELS.items() for label in labels])
+def test_a_label_holds_nothing_else(name: str, label: str) -> None:
+    shown = ShownLevel(Column(hierarchy=TREES[name][1]), 1)
+    assert not shown.can_show(label)
+
+
+def test_a_renamed_group_bears_its_level() -> None:
+    shown = ShownLevel(Column(hierarchy=TREES["intervals"][1]), 1)
+    assert all(map(shown.can_show, ("[20, 25) (level 1)", "[20, 25) (level 1) (level 1)", "* (level 4)")))
+
+
+@pytest.mark.parametrize("origin", [0, 1e18, 1e300, -1e18])
+def test_a_far_origin_does_not_hide_another_width(origin: float) -> None:
+    shown = ShownLevel(Column(hierarchy=HierarchySpec(intervals=(5,), origin=origin)), 1)
+    assert shown.can_show("[20, 25)") and not any(map(shown.can_show, ("[23, 24)", "[20, 26)", "[21, 26)", "[0, 1e18)")))
+
+
+def test_weeks_have_four_digits_and_earlier_versions_had_fewer() -> None:
+    days = HierarchySpec(dates=("week",))
+    tree = hierarchy_builders.build("day", Column(hierarchy=days), ["0566-01-03"])
+    assert tree.generalise("0566-01-03", 1) == "0566-W01"
+    assert all(map(ShownLevel(Column(hierarchy=days), 1).can_show, ("0566-W01", "566-W01")))

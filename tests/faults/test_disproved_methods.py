@@ -23,6 +23,7 @@ from tests.faults.forging import claim, refused
 from tests.faults.test_forged_words import Edit, forged
 
 PARAMETERS, LEVEL, TREES = "the rows show that the mask did not have", "does not show the level", "levels and hierarchies"
+NO_MASK = "says of its mask what no mask says"
 ATTACK = "states an attack in a way that no release does"
 _RANDOM = np.random.default_rng(3)
 ROWS = pa.table(
@@ -67,6 +68,23 @@ RELEASES: dict[str, Callable[[], Any]] = {
     ),
 }
 
+CODED = SCHEMA.replace(columns={**SCHEMA.columns, "code": Column(role="quasi", type="integer", order=("4", "1", "3", "2"))})
+CODES = ROWS.append_column("code", pa.array([4, 1, 3, 2] * 15))
+EVERY_MASK: dict[str, Callable[[], Any]] = {
+    "codes": lambda: sf.TopBottomCoding(top="1", columns=("code",)),
+    "codes by number": lambda: sf.TopBottomCoding(top=1, columns=("code",)),
+    "codes by share": lambda: sf.TopBottomCoding(top=0.4, by="quantile", columns=("code",)),
+    "codes combined": lambda: sf.Combined(
+        masks=(sf.TopBottomCoding(top="1", columns=("code",)), sf.Pram(0.7, columns=("ward",)))
+    ),
+    "generalised": lambda: sf.Generalisation({"age": 1, "town": 1, "ward": 1}, suppress={"ill": ["hiv"]}),
+    "coded": lambda: sf.TopBottomCoding(top=60, columns=("age",)),
+}
+RELEASES |= {
+    name: lambda make=make: sf.protect(sf.read(CODES, CODED), (), make(), utility=(), risk=())
+    for name, make in EVERY_MASK.items()
+}
+
 
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -76,7 +94,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setattr(figures, "MOST_DISTINCT", 0)
         for name, make in RELEASES.items():
             make().save(place / name, "csv")
-            assert sf.verify(place / name).verdict == "keeps", name
+            assert sf.verify(place / name).verdict == ("promises nothing" if name in EVERY_MASK else "keeps"), name
     return place
 
 
@@ -136,6 +154,11 @@ FORGED: dict[str, tuple[str, Edit, str]] = {
     "tree of frequencies": ("levels", told(hierarchies={"town": "frequency"}), TREES),
     "column that is gone": ("levels", gone_quasi, TREES),
     "population that nobody had": ("levels", learnt, TREES),
+    "no such level of a mask": ("generalised", everywhere("age", 1, 1001), PARAMETERS),
+    "bound of codes": ("codes", everywhere("top", "1", "4"), PARAMETERS),
+    "bound that is no code": ("codes", everywhere("top", "1", "7"), PARAMETERS),
+    "codes that are none": ("coded", lambda c: [c["transparency"].update(ordered_codes={"age": ["60"]})], PARAMETERS),
+    "words for codes": ("codes", lambda c: c["transparency"]["ordered_codes"]["code"].append("Anna Muster"), NO_MASK),
     "attack on a model": ("levels", lambda c: c["attacks"][0].update(attack="MembershipInModels"), ATTACK),
     "attack that takes a register": ("levels", lambda c: c["attacks"][0].update(attack="Linkage"), ATTACK),
 }
@@ -146,6 +169,25 @@ def test_what_the_rows_disprove_is_refused(name: str, honest: Path, tmp_path: Pa
     base, edit, reason = FORGED[name]
     public = Path(shutil.copytree(honest / base, tmp_path / "out")) / "public"
     refused(forged(public, edit), reason)
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY_MASK if name != "generalised"])
+def test_a_folder_of_a_version_that_did_not_tell_codes_is_not_refused(name: str, honest: Path, tmp_path: Path) -> None:
+    public = Path(shutil.copytree(honest / name, tmp_path / "out")) / "public"
+
+    def untold(certificate: dict[str, Any]) -> None:
+        facts = certificate["transparency"]
+        for step in (facts, *facts.get("steps", ())):
+            step.pop("ordered_codes", None)
+
+    forged(public, untold)
+    found = sf.verify(public.parent)
+    assert found.verdict == "promises nothing", found.explain()
+
+
+def test_levels_that_nobody_can_compare_rest_on_the_maker(honest: Path) -> None:
+    words = "levels of a mask"
+    assert words in sf.verify(honest / "generalised").explain() and words not in sf.verify(honest / "codes").explain()
 
 
 @pytest.mark.parametrize("mask", [None, sf.Mdav(3, columns=ALL)], ids=["search", "mask"])

@@ -90,7 +90,6 @@ def attack(
     import warnings
 
     from sfumato.data.schema import Schema
-    from sfumato.engines.sources import read
     from sfumato.workflow.attacking.outputs import attack_outputs
     from sfumato.workflow.attacking.registers import CodesNotApplied
     from sfumato.workflow.attacking.releases import attack as run_attacks
@@ -107,12 +106,18 @@ def attack(
         raise ParameterError("--schema describes the register: pass that with --with")
     if table and register is None:
         raise ParameterError("--table names a table of the register's database: pass that with --with")
-    named = register if table is None or register is None else read(register, table=table).table()
-    people = read_described(named, Schema.load(schema).columns) if schema else named
+    people = read_described(register, Schema.load(schema).columns, table) if schema else register
     with shown_progress(json, quiet) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         outcomes = run_attacks(
-            folder, register=people, earlier=earlier or (), only=only or (), aligned=aligned, key=key, progress=progress
+            folder,
+            register=people,
+            table=table,
+            earlier=earlier or (),
+            only=only or (),
+            aligned=aligned,
+            key=key,
+            progress=progress,
         )
     for each in caught:
         if issubclass(each.category, CodesNotApplied):

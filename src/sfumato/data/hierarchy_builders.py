@@ -140,7 +140,7 @@ def _power(base: int, exponent: int) -> float:
 
 
 _UNITS: dict[str, Callable[[datetime.date], str]] = {
-    "week": lambda day: f"{day.isocalendar().year}-W{day.isocalendar().week:02d}",
+    "week": lambda day: f"{day.isocalendar().year:04d}-W{day.isocalendar().week:02d}",
     "month": lambda day: f"{day.year:04d}-{day.month:02d}",
     "quarter": lambda day: f"{day.year:04d}-Q{(day.month - 1) // 3 + 1}",
     "year": lambda day: f"{day.year:04d}",

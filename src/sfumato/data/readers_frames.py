@@ -24,10 +24,15 @@ def is_frame(source: object) -> bool:
 
 @forgetting()
 def from_frame(
-    source: object, schema: Schema | None = None, *, as_text: bool = False, unreadable: Unreadable = "refuse"
+    source: object,
+    schema: Schema | None = None,
+    *,
+    as_text: bool = False,
+    unreadable: Unreadable = "refuse",
+    name: str = "the table in memory",
 ) -> ReadResult:
-    """Take over a table in memory; types are those it has, brought to the ones the system speaks."""
-    return finish(_raw(source), "the table in memory", schema, as_text=as_text, unreadable=unreadable)
+    """Take over a table in memory; types are those it has, brought to the ones the system speaks. Faults are said of `name`."""
+    return finish(_raw(source), name, schema, as_text=as_text, unreadable=unreadable)
 
 
 def _raw(source: Any) -> RawTable:

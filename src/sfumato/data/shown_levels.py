@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import math
 import re
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.schema import Column, HierarchySpec
-from sfumato.data.values import as_numbers
+from sfumato.data.values import as_numbers, text_of
 
-#: A group that bears the name of another one has its level added.
-_RENAMED = " (level "
+#: More than any hierarchy has.
+MOST_LEVELS = 1000
+#: A group that bears the name of another one has its level added, a few times where that is a name too.
+_RENAMED = re.compile(r"(?P<text>.*?)(?P<added> \(level (?P<level>[1-9][0-9]{0,4})\))(?P=added){0,7}", re.DOTALL)
 _INTERVAL = re.compile(r"\[([^,\s]{1,40}), ([^,\s]{1,40})\)")
 _DATES = {
-    "week": r"\d{4}-W\d{2}",
+    "week": r"\d{1,4}-W\d{2}",  # earlier versions did not pad the year
     "month": r"\d{4}-\d{2}",
     "quarter": r"\d{4}-Q[1-4]",
     "year": r"\d{4}",
@@ -49,13 +52,18 @@ class ShownLevel:
     @property
     def exists(self) -> bool:
         """Whether the hierarchy is as high; where nobody can tell, it may be."""
-        spec, tree = self._spec, self._tree
+        tree = self._tree
         if tree is not None:  # what is not in it stands below a root, which it may have to get
             return self._level <= tree.height + (not tree.has_root or tree.height == 0)
+        return self._level <= self._height
+
+    @property
+    def _height(self) -> float:
+        """The highest level that a description by parameters can have; without a width a mask is as high as a value is long."""
+        spec = self._spec
         if spec.mask is not None:
-            return not spec.width or self._level <= spec.width
-        widths = spec.intervals or spec.dates or spec.frequency or ()
-        return self._level <= len(widths) + 1
+            return spec.width or math.inf
+        return len(spec.intervals or spec.dates or spec.frequency or ()) + 1
 
     @cached_property
     def _labels(self) -> set[str | None]:
@@ -67,30 +75,35 @@ class ShownLevel:
         spec, tree, level = self._spec, self._tree, self._level
         if tree is not None:
             return text == ROOT or level == 0 or text not in tree.index or text in self._labels
-        if spec.mask is not None:
-            return text == ROOT or ROOT * level in text
-        text = text.split(_RENAMED, 1)[0]
+        if level == 0:
+            return text == ROOT or spec.intervals is None or as_numbers([text]) is not None
+        if (renamed := _RENAMED.fullmatch(text)) is not None and int(renamed["level"]) <= self._height:
+            # a group has the lowest of its levels added, and all values are the root's
+            if renamed["text"] == ROOT or int(renamed["level"]) <= level:
+                text = renamed["text"]
         if text == ROOT:
             return True
+        if spec.mask is not None:
+            fits = text.endswith(ROOT * level) if spec.mask == "right" else text.startswith(ROOT * level)
+            return fits and (not spec.width or len(text) <= spec.width)
         if spec.intervals is not None:
-            if level == 0:
-                return as_numbers([text]) is not None
             return level <= len(spec.intervals) and _is_interval(text, spec.intervals[level - 1], spec.origin)
-        if level == 0:
-            return True
         if spec.dates is not None:
-            return level <= len(spec.dates) and re.fullmatch(_DATES[spec.dates[level - 1]], text) is not None
+            return level <= len(spec.dates) and re.fullmatch(_DATES[spec.dates[level - 1]], text, re.ASCII) is not None
         return spec.frequency is not None
 
 
 def _is_interval(text: str, width: float, origin: float) -> bool:
-    """Whether the text is an interval of that width, as many widths from the origin as there are; numbers are rounded."""
+    """Whether the text is an interval of that width, a whole number of widths from the origin; an end is the exact one as far as
+    its last digit tells."""
     ends = _INTERVAL.fullmatch(text)
-    numbers = as_numbers([ends[1], ends[2]]) if ends is not None else None
-    if numbers is None:
+    numbers = as_numbers(ends.groups()) if ends is not None else None
+    if ends is None or numbers is None or tuple(map(text_of, numbers)) != ends.groups():
         return False
-    low, high = ((number - origin) / width for number in numbers)
-    if not math.isfinite(high - low):  # beyond what can be compared
-        return True
-    slack = 1e-6 + 1e-12 * max(abs(low), abs(high), abs(origin) / width)
-    return math.isclose(high - low, 1.0, abs_tol=slack) and abs(low - round(low)) <= slack
+    start, step = Fraction(repr(origin)), Fraction(repr(width))
+    fewest, most = [], []
+    for place, number in enumerate(numbers):
+        exact, digit = Fraction(number), Fraction(math.ulp(number))
+        fewest.append((exact - digit - start) / step - place)
+        most.append((exact + digit - start) / step - place)
+    return math.ceil(max(fewest)) <= math.floor(min(most))

@@ -136,7 +136,9 @@ class DuckDBRelation(SqlRelation):
         if self._table is None:
             if len(tables) == 1:
                 return next(iter(tables.values()))
-            raise SourceError(f"'{self._path}' has {len(tables)} tables; name one with table=: {_listed(tables)}")
+            raise SourceError(
+                f"'{self._path}' has {len(tables)} tables; name one with table= (--table of a command): {_listed(tables)}"
+            )
         if self._table not in tables:
             raise SourceError(f"'{self._path}' has no table '{self._table}'; it has: {_listed(tables)}")
         return tables[self._table]

@@ -197,8 +197,8 @@ class Mask(Declared, ABC):
 
     def disproved_by(self, shown: ShownRows) -> bool:
         """Whether rows show that they were not made with these parameters; never true of rows that were. A stranger may have
-        written both, and what the rows do not show disproves nothing."""
-        return False
+        written both, and what the rows do not show disproves nothing. A mask of numbers leaves numbers."""
+        return self.handles == {"number"} and not shown.are_numbers(shown.columns_of(self))
 
     def described(self) -> dict[str, object]:
         """Name and parameters, those of the method before those that all masks have."""

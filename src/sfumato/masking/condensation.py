@@ -72,7 +72,7 @@ class Condensation(Mask):
 
     def disproved_by(self, shown: ShownRows) -> bool:
         """Where a stratum has fewer than k rows; what a group held is not shown."""
-        return not shown.are_shared_by(self.k, self.strata or ())
+        return not shown.are_shared_by(self.k, self.strata or ()) or super().disproved_by(shown)
 
     def keeps(self) -> tuple[Kept, ...]:
         """Means and covariances, on average."""

@@ -20,6 +20,7 @@ from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
 from sfumato.data.schema import Column
+from sfumato.data.shown_levels import MOST_LEVELS
 from sfumato.data.values import CodedText, text_of
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
@@ -120,7 +121,8 @@ class Generalisation(Mask):
         return Change(values, details={"suppressed": suppressed, "different_values": different})
 
     def disproved_by(self, shown: ShownRows) -> bool:
-        """Where a column is no text, or shows what is suppressed or too rare."""
+        """Where a column is no text, or shows what is suppressed or too rare. Hierarchies stay with the owner of masked rows, so
+        that a level is only compared with the highest that there are."""
         return any(self._shows_more(name, shown) for name in shown.shown(shown.columns_of(self)))
 
     def _shows_more(self, name: str, shown: ShownRows) -> bool:
@@ -128,7 +130,9 @@ class Generalisation(Mask):
         # a level may show a group of the same name
         hidden = self._hidden(name) if name not in self.levels else set()
         fewest = self.fewer_than if self.fewer_than is not None and shown.complete else 0
-        return bool(shown.numbers((name,))) or not hidden.isdisjoint(texts) or any(count < fewest for count in texts.values())
+        if shown.are_numbers((name,)) or self.levels.get(name, 0) > MOST_LEVELS:
+            return True
+        return not hidden.isdisjoint(texts) or any(count < fewest for count in texts.values())
 
     def keeps(self) -> tuple[Kept, ...]:
         """Nothing that numbers could state: what is shown is true, with less detail."""

@@ -81,7 +81,8 @@ class OptimalUnivariate(Mask):
     def disproved_by(self, shown: ShownRows) -> bool:
         """Where fewer than k rows share a value."""
         names = shown.columns_of(self)
-        return not all(shown.are_shared_by(self.k, (name, *(self.strata or ()))) for name in names)
+        shared = all(shown.are_shared_by(self.k, (name, *(self.strata or ()))) for name in names)
+        return not shared or super().disproved_by(shown)
 
     def keeps(self) -> tuple[Kept, ...]:
         """Means; the order of values too, unless groups are made stratum by stratum."""

@@ -115,8 +115,11 @@ class Rounding(Mask):
         return self.how == "random"
 
     def disproved_by(self, shown: ShownRows) -> bool:
-        """Where a number is no multiple of its base."""
-        return not all(_shows_multiples(column, self._base(column.name)) for column in shown.numbers(shown.columns_of(self)))
+        """Where a number is no multiple of its base, or has none."""
+        names = shown.columns_of(self)
+        if super().disproved_by(shown) or (isinstance(self.base, Mapping) and not set(names) <= set(self.base)):
+            return True
+        return not all(_shows_multiples(column, self._base(column.name)) for column in shown.numbers(names))
 
     def keeps(self) -> tuple[Kept, ...]:
         """The order of values, or on average the mean."""

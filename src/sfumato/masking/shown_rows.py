@@ -61,10 +61,14 @@ class ShownRows:
         """Whether every combination of values of these columns can be one that at least k rows had."""
         return not self.complete or all(rows.size >= k for rows in self.groups(names))
 
+    def are_numbers(self, names: Iterable[str]) -> bool:
+        """Whether those of the columns that are shown can be columns of numbers."""
+        described, types = self.schema.columns, self.table.schema
+        return all(kind_of(types.field(name).type, described[name]) == "number" for name in self.shown(names))
+
     def numbers(self, names: Iterable[str]) -> list[NumberColumn]:
         """Those of the columns that show numbers."""
-        described, types = self.schema.columns, self.table.schema
-        numbers = [name for name in self.shown(names) if kind_of(types.field(name).type, described[name]) == "number"]
+        numbers = [name for name in self.shown(names) if self.are_numbers((name,))]
         return list(Records.of(self.table, self.schema, numbers).numbers)
 
     def texts(self, name: str) -> dict[str, int]:

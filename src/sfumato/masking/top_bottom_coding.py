@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -20,7 +21,8 @@ from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import ByName, Either, Number, Value
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import SECOND, CategoryColumn, Kind, NumberColumn, Records
+from sfumato.data.records import SECOND, CategoryColumn, Kind, NumberColumn, Records, column_of
+from sfumato.data.schema import Column
 from sfumato.data.values import text_of
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
@@ -30,6 +32,10 @@ from sfumato.masking.transparency import Test
 
 _FEWEST_FOR_MEAN = 3
 _ORDERED = "ordered_codes"
+#: A code that a column of numbers, dates or truth values can show.
+_CODE = re.compile(r"[-+0-9.:eETZ ]{1,40}|true|false")
+#: More strata than these are not compared with their bounds.
+_MOST_STRATA = 2000
 _EPOCH = datetime.datetime(1970, 1, 1)
 _BOUND = Either((Number(), Value()))
 _BOUNDS = Either((_BOUND, ByName(_BOUND, at_least=1)), "a number, a category or a date, or a table of bounds by column")
@@ -48,7 +54,7 @@ class TopBottomCoding(Mask):
     `show="bound"` shows the bound itself; `show="mean"` (numbers only) the mean of all coded values on that side, which
     keeps the mean of the column exactly and needs at least three of them. Nothing is random: whoever knows the bounds knows
     which records were coded. Where no value lies beyond bounds given as values, `details` and the release say so. The release
-    also names the columns of numbers whose order the schema gives.
+    also tells the order of codes that are written as numbers, where the schema gives one.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
@@ -123,30 +129,51 @@ class TopBottomCoding(Mask):
             values[column.name] = shown
             coded[column.name] = {"bottom": int(below.sum()), "top": int(above.sum())}
         idle = [name for name, counts in coded.items() if not any(counts.values())]
-        return Change(values, published={"nothing_coded": idle, **_ordered_codes(records)}, details={"coded": coded})
+        return Change(values, published={"nothing_coded": idle, _ORDERED: _ordered_codes(records)}, details={"coded": coded})
 
     def tells(self, names: tuple[str, ...]) -> Plain:
-        """The columns in which no value lay beyond a bound, and those whose numbers are codes that the owner has ordered."""
+        """The columns in which no value lay beyond a bound, and the order of those whose numbers are codes."""
         some = Test(
             lambda published, _: isinstance(published, list) and published == [name for name in names if name in published]
         )
-        return {"nothing_coded": some, _ORDERED: some}
+        return {"nothing_coded": some, _ORDERED: Test(lambda published, _: _are_orders(published, names))}
 
     def disproved_by(self, shown: ShownRows) -> bool:
-        """Where a number lies beyond its bound: the rows coded again are the same rows."""
+        """Where a value lies beyond its bound: the rows coded again are the same rows. Earlier versions did not say which numbers
+        are codes in an order of their owner's: whole ones may be."""
         strata = shown.shown(self.strata or ())
         by_stratum = self.by == "quantile" or self.show == "mean"
         if by_stratum and (not shown.complete or len(strata) < len(self.strata or ())):
             return False
-        ordered = set(shown.facts.get(_ORDERED, ()))
-        columns = shown.numbers(name for name in shown.columns_of(self) if name not in ordered)
-        return any(
-            self._shows_more(column.take(rows)) for rows in shown.groups(strata if by_stratum else ()) for column in columns
-        )
+        codes_told, orders = _ORDERED in shown.facts, shown.facts.get(_ORDERED, {})
+        numbers = shown.numbers(name for name in shown.columns_of(self) if name not in orders)
+        numbers = [column for column in numbers if codes_told or not _may_be_codes(column)]
+        groups = shown.groups(strata if by_stratum else ())
+        if len(groups) > _MOST_STRATA:  # so many take long
+            return False
+        try:
+            columns = [*numbers, *self._in_order(shown, orders)]
+            return any(self._shows_more(column.take(rows)) for rows in groups for column in columns)
+        except (ParameterError, Unsupported):  # a bound or a code that is none of the order, or a bound of another kind
+            return codes_told
 
-    def _shows_more(self, column: NumberColumn) -> bool:
+    def _in_order(self, shown: ShownRows, orders: Mapping[str, list[str]]) -> Iterable[NumberColumn | CategoryColumn]:
+        """The columns of codes, as far as codes are published as they were ordered: whole numbers always are."""
+        for name in shown.shown(orders):
+            column, ends = shown.table.column(name), (_for(self.top, name), _for(self.bottom, name))
+            if not all(end is None or _CODE.fullmatch(str(text_of(end))) for end in ends):
+                continue  # no value has such a code, which is not told
+            try:
+                yield column_of(column, name, Column(order=tuple(orders[name])))
+            except Unsupported:
+                if pa.types.is_integer(column.type):
+                    raise
+
+    def _shows_more(self, column: NumberColumn | CategoryColumn) -> bool:
         """Whether more lies beyond a bound than the mean that stands for all that did."""
         low, high = self._bounds(column)
+        if isinstance(column, CategoryColumn):
+            return any(side.any() for side in _beyond(column, low, high))
         if column.whole:
             low, high = min(low, np.rint(low)), max(high, np.rint(high))
         slack = SECOND if pa.types.is_timestamp(column.arrow) else 0.0
@@ -177,9 +204,26 @@ class TopBottomCoding(Mask):
 
 
 def _ordered_codes(records: Records) -> dict[str, list[str]]:
-    """Columns that look like numbers where they are published, and are categories in an order of their owner's."""
-    names = [column.name for column in records.categories if not _is_text(column.arrow)]
-    return {_ORDERED: names} if names else {}
+    """The codes, in the order that their owner declared, of columns that look like numbers where they are published."""
+    return {
+        column.name: [code for code in dict.fromkeys(column.labels) if _CODE.fullmatch(code)]
+        for column in records.categories
+        if not _is_text(column.arrow)
+    }
+
+
+def _may_be_codes(column: NumberColumn) -> bool:
+    values = column.values[column.known]
+    return not pa.types.is_temporal(column.arrow) and bool(np.all(values == np.rint(values)))
+
+
+def _are_orders(published: object, names: tuple[str, ...]) -> bool:
+    return (
+        isinstance(published, dict)
+        and set(published) <= set(names)
+        and all(isinstance(codes, list) and len(set(map(str, codes))) == len(codes) for codes in published.values())
+        and all(isinstance(code, str) and _CODE.fullmatch(code) for codes in published.values() for code in codes)
+    )
 
 
 def _is_text(arrow: pa.DataType) -> bool:

@@ -158,9 +158,8 @@ def _counted(unit: str, bounds: Bounds, single: bool, rows: bool, groups: bool) 
 
 def chosen_groups(question: Question, price: Price) -> str:
     """By what groups are shown or left out, and that margins are about each before that; empty where all are shown."""
-    by = (
-        ["HAVING"] * (question.having is not None) + ["LIMIT"] * (question.limit is not None) + ["OFFSET"] * bool(question.offset)
-    )
+    limits = question.limit is not None and (bool(question.keys) or question.limit == 0)  # a single row is within any other
+    by = ["HAVING"] * (question.having is not None) + ["LIMIT"] * limits + ["OFFSET"] * bool(question.offset)
     below = ""
     if price.threshold is not None:
         by.append("the threshold")

@@ -32,21 +32,21 @@ class CodesNotApplied(UserWarning):
     """A register was read without codes for missing values, because a release does not name them."""
 
 
-def read_register(register: TableLike, releases: Sequence[Attackable], *, aligned: bool) -> Microdata:
+def read_register(register: TableLike, releases: Sequence[Attackable], *, aligned: bool, table: str | None = None) -> Microdata:
     """The register with the types and missing codes of the releases, or of the first one's owner where it is the very table that
     was masked. What was read under a schema of its own stays as it is."""
     if isinstance(register, Microdata):
         return register
     owners = _owners_columns(releases[0]) if aligned else None
     if owners is not None:
-        return read_described(register, owners)
+        return read_described(register, owners, table)
     written = [written_columns(_certificate(release)) for release in releases]
     if isinstance(register, (str, Path)) and None in written:
         warnings.warn(_NOT_APPLIED, CodesNotApplied, stacklevel=3)
     described: dict[str, Column] = {}
     for columns in reversed(written):  # what the first says counts
         described |= columns or {}
-    return read_described(register, described)
+    return read_described(register, described, table)
 
 
 def _owners_columns(release: Any) -> Mapping[str, Column] | None:

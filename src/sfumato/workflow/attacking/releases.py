@@ -67,6 +67,7 @@ def attack(
     release: Attackable,
     *,
     register: TableLike = None,
+    table: str | None = None,
     earlier: Sequence[Attackable] = (),
     only: Attacked | Sequence[Attacked] = (),
     knowledge: Mapping[str, object] = MappingProxyType({}),
@@ -81,11 +82,12 @@ def attack(
     to run, with their parameters where they have some (`"Minimality(value='HIV')"`, or a mapping). A masked table is attacked by
     distance and with all that its certificate tells about the mask; to count what was right, either the register is the very
     source of the release (`aligned`, which needs the owner's folder) or both have the column `key`. A register is read with the
-    types and codes for missing values that the releases name; one that `sf.read` returned is taken as it is. Results are counts
-    and rates, never values.
+    types and codes for missing values that the releases name, from `table` where it is a database of several; one that `sf.read`
+    returned is taken as it is. Results are counts and rates, never values.
     """
     asked = [only] if isinstance(only, (str, Mapping, Attack)) else list(only)
-    people = None if register is None else _table(read_register(register, (release, *earlier), aligned=aligned), aligned)
+    read = None if register is None else read_register(register, (release, *earlier), aligned=aligned, table=table)
+    people = None if read is None else _table(read, aligned)
     view = view_of(release, person(target_in(knowledge)) if people is None and "target" in knowledge else people)
     truth = None if people is None else _truth(release, view, people, aligned, key)
     held = {"register": people, "truth": truth, "earlier": earlier or None, **knowledge}

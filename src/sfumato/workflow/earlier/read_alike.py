@@ -21,17 +21,18 @@ if TYPE_CHECKING:
     from sfumato.engines.sources import TableLike
 
 
-def read_described(source: TableLike, columns: Mapping[str, Column]) -> Microdata:
-    """A table with the types and missing codes of those of the columns that it has."""
+def read_described(source: TableLike, columns: Mapping[str, Column], table: str | None = None) -> Microdata:
+    """A table (of a database, where it is named) with the types and missing codes of those of the columns that it has."""
     from sfumato.engines.sources import read
 
     source = source.read_all() if isinstance(source, pa.RecordBatchReader) else source  # it can be read once
-    opened = read(source)
+    opened = read(source, table=table)
     present = {name: with_codes(columns[name], opened, name) for name in opened.column_names if name in columns}
     if all(not each.missing and each.type in (None, opened.schema.columns[name].type) for name, each in present.items()):
         return opened
     kept = {name: Column(type=each.type, missing=each.missing) for name, each in present.items()}
-    return read(source, Schema(dataset=opened.schema.dataset, columns=kept))
+    described = Schema(dataset=opened.schema.dataset, columns=kept)
+    return read(source, described, table=table, engine=None if table is None else "memory")
 
 
 def with_codes(column: Column, opened: Microdata, name: str) -> Column:

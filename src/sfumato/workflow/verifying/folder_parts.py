@@ -21,6 +21,7 @@ from sfumato.core.randomness import DESCRIPTIONS
 from sfumato.core.temporary import temporary_folder
 from sfumato.core.view import Score
 from sfumato.data.schema import Schema
+from sfumato.measures.risk.linkage.transparency import published_steps
 from sfumato.report.wording import attack_in_words
 from sfumato.workflow.contents.base import OTHER_SCORES, content_kind
 from sfumato.workflow.publishing.cards import CARD, CARD_FORMAT, public_card
@@ -171,12 +172,19 @@ def stated_only(certificate: Certificate) -> Finding:
         "answers to the checklist": certificate.card.get("answers"),
         "details of the page": certificate.card.get("details"),
         "arguments of claims": [claim for claim in certificate.claims if claim.argument],
+        "levels of a mask": _levels_of_a_mask(certificate),
     }
     for what in (certificate.composition, certificate.attacks, certificate.method, certificate.transparency):
         if len(json.dumps(plain(what))) > _MOST_STATED:
             raise VerificationFailed("the certificate states more about how it was made than any release does")
     present = ["when it was made", "how it was made", *(name for name, value in texts.items() if value)]
     return Finding("statements", None, f"stated by the maker, not checked: {', '.join(present)}")
+
+
+def _levels_of_a_mask(certificate: Certificate) -> bool:
+    """Whether a mask states levels: its hierarchies are not published, so that nothing can be held against them."""
+    masked = registry.has("mask", certificate.method.get("name"))
+    return masked and any(each.get("method", {}).get("levels") for each in published_steps(certificate.transparency))
 
 
 def check_scores(certificate: Certificate, schema: Schema, table: pa.Table) -> list[Finding]:

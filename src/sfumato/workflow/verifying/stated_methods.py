@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate, plain
-from sfumato.core.errors import SfumatoError, VerificationFailed
+from sfumato.core.errors import SfumatoError, Unsupported, VerificationFailed
 from sfumato.core.params import parameters
 from sfumato.core.plain_data import Plain
 from sfumato.workflow import named
@@ -65,11 +65,14 @@ def refuse_other_words(facts: Plain, visible: VisibleTable) -> None:
 
 
 def refuse_disproved(method: Plain, shown: ShownRows) -> None:
-    """Rows that show that a mask did not have the parameters that are stated; the mask itself says what its rows show."""
+    """Rows that show that a mask did not have the parameters that are stated; the mask itself says what its rows show. What it
+    cannot compare disproves nothing, but for numbers that no mask reads: infinite ones, and whole ones that are not exact."""
     try:
         disproved = _rebuilt(method).disproved_by(shown)
-    except (SfumatoError, *_ODD):
+    except Unsupported:
         disproved = True
+    except (SfumatoError, *_ODD):
+        disproved = False
     if disproved:
         raise VerificationFailed("the rows show that the mask did not have the parameters that the certificate states")
 

@@ -16,6 +16,7 @@ from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.core.plain_data import Plain
 from sfumato.data.schema import Column, Schema
+from sfumato.data.shown_levels import MOST_LEVELS, ShownLevel
 from sfumato.measures.risk.linkage.transparency import published_steps
 from sfumato.workflow.earlier.readings import is_digest_of_code
 from sfumato.workflow.publishing.claims import stated_unit
@@ -50,8 +51,8 @@ _TYPE = re.compile(
     r"boolean|integer|number|date|string|float|halffloat|float16|binary|large_binary|fixed_size_binary\[[0-9]{1,9}\]"
     r"|decimal(32|64|128|256)?\([0-9]{1,3}, -?[0-9]{1,3}\)|datetime( [+-][0-9]{2}:[0-9]{2}| (?P<zone>[\w/+-]{1,40}))?"
 )
-#: More than any hierarchy has; the tree with a single level above its values has two.
-_MOST_LEVELS, _FLAT_LEVELS = 1000, 1
+#: The tree with a single level above its values has two.
+_FLAT_LEVELS = 1
 #: The most codes for missing values that a column has.
 _MOST_CODES = 100
 
@@ -133,8 +134,7 @@ def _refuse_other_levels(facts: Mapping[str, Any]) -> None:
         or not set(learnt) <= {name for name, kind in kinds.items() if kind == "frequency"}
         or not all(kind in HIERARCHY_KINDS for kind in kinds.values())
         or not all(
-            type(level) is int and 0 <= level <= (_FLAT_LEVELS if name in flat else _MOST_LEVELS)
-            for name, level in levels.items()
+            type(level) is int and 0 <= level <= (_FLAT_LEVELS if name in flat else MOST_LEVELS) for name, level in levels.items()
         )
     ):
         raise VerificationFailed(_LEVELS)
@@ -165,7 +165,6 @@ def _published_as(column: Column, population: str | None) -> tuple[str, ...]:
 def refuse_levels_not_shown(certificate: Certificate, schema: Schema, table: pa.Table) -> None:
     """Refuse a tree of another kind than the schema's, a level that it does not have, and one that the texts of the column
     contradict; `schema` finds the files of trees."""
-    from sfumato.data.shown_levels import ShownLevel
     from sfumato.data.values import texts
 
     facts = certificate.transparency
