@@ -41,7 +41,7 @@ _ORDER_ALONE = 'order is for bounding="truncate": the first rows in that order a
 
 @dataclass(frozen=True)
 class Bounds(Declared):
-    """What one unit may contribute: `rows` rows to each of `groups` groups, by `method`: a sample, or the first in some `order`."""
+    """What one unit may contribute: `rows` rows to each of `groups` groups, by `method`: a sample, or the first in `order`."""
 
     rows: Annotated[_Most, "rows of one unit in each group, at the most"] = 1
     groups: Annotated[_Most, "groups of one unit, at the most"] = 1
