@@ -32,6 +32,21 @@ ASKED.append(
     )
 )
 ASKED.append(("SELECT ROUND(age / 10) AS k, COUNT(*) AS n FROM customers WHERE ROUND(score, 1) > 0.2 GROUP BY k", None))
+#: Other private tables in conditions, and outer joins with them.
+ASKED += [
+    (f"SELECT {query}", None)
+    for query in (
+        "COUNT(*) AS n FROM customers WHERE customer_id NOT IN (SELECT customer_id FROM orders WHERE amount > 60)",
+        "c.city, SUM(c.income) AS s FROM customers c WHERE c.member OR NOT EXISTS (SELECT 1 FROM orders o WHERE "
+        "o.customer_id = c.customer_id AND o.city = c.city AND o.category = 'books') GROUP BY c.city",
+        "COUNT(*) AS n FROM customers WHERE customer_id IN "
+        "(SELECT customer_id FROM orders GROUP BY customer_id HAVING COUNT(*) > 5)",
+        "c.city, COUNT(o.order_id) AS n, COUNT(DISTINCT o.customer_id) AS u FROM customers c "
+        "LEFT JOIN orders o ON o.customer_id = c.customer_id AND o.category = 'books' GROUP BY c.city",
+        "SUM(LEAST(COALESCE(per.k, 0), 9)) AS s FROM customers c LEFT JOIN (SELECT customer_id, COUNT(*) AS k FROM orders "
+        "GROUP BY customer_id) AS per ON per.customer_id = c.customer_id",
+    )
+]
 ENGINES = [
     "duckdb",
     "parquet",

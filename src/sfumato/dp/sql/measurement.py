@@ -196,7 +196,11 @@ class StatisticPlan:
 
     def _units(self, asked: Asked, condition: e.Expression | None) -> Statistic:
         argument = asked.argument
-        if isinstance(argument, exp.Column) and self.rows.find(argument).unit:
+        held = self.rows.find(argument) if isinstance(argument, exp.Column) else None
+        if held is not None and (held.unit or held.perhaps_unit):
+            if held.perhaps_unit:  # counted where the right side of a LEFT JOIN has a row
+                there = e.Not(e.IsMissing(held.term.expression))
+                condition = there if condition is None else e.And((condition, there))
             return Statistic(asked.function, count=self._add(QueryMeasurement("", "units", None, condition)), whole=True)
         raise Unsupported(
             "COUNT(DISTINCT …) is supported for the unit column only: how many values one unit adds to other columns cannot be "
