@@ -196,7 +196,7 @@ def _answered(
         "private": bool(answered.outcome.details.get("private")),
     }
     intervals = answered.answer.intervals(confidence, MOST_LINES)
-    lines = answer_lines(answered.table, intervals, {note.name for note in answered.explanation.columns})
+    lines = answer_lines(answered.answer.table(), intervals, {note.name for note in answered.explanation.columns})
     lines += ["", f"margins   ±, or low to high, at {confidence * 100:.10g}% confidence; {answered.loss.claim()}"]
     lines += [f"chosen    {answered.selection}"] if answered.selection else []
     lines.append(f"counted   {answered.contribution}")

@@ -20,8 +20,14 @@ from sfumato.dp.sql.parse import function_name, refuse_clauses, sql_text
 
 Floats = NDArray[np.float64]
 
+#: How many quantiles one call may list.
+MOST_RANKS = 100
 #: What each placeholder column of an aggregate begins with; no identifier of a query can.
 PLACEHOLDER = "\x00aggregate "
+
+
+class Quantiles(exp.Array):
+    """Several quantiles of one column in one call, which make a list: the placeholders of its elements."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,8 @@ def is_aggregate(node: exp.Expression) -> bool:
 def taken_out(node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Expression:
     """The expression with every aggregate replaced by a placeholder column; the aggregates are added to `aggregates`."""
     if is_aggregate(node):
+        if (ranks := _listed_ranks(node)) is not None:
+            return _several(node, ranks, aggregates)
         asked = _asked(node)
         aggregates.setdefault(asked.text, asked)
         return exp.column(exp.to_identifier(PLACEHOLDER + asked.text, quoted=True))
@@ -165,13 +173,38 @@ def _within_group(node: exp.WithinGroup) -> Asked:
     return Asked("quantile", _plain(ordered.this), rank=1 - rank if ordered.args.get("desc") else rank)
 
 
+def _listed_ranks(node: exp.Expression) -> exp.Array | None:
+    """The list of ranks in QUANTILE_CONT(x, [q, r]) or PERCENTILE_CONT(ARRAY[q, r]); None where there is one rank."""
+    if isinstance(node, exp.Filter):
+        return _listed_ranks(node.this)
+    held = node.this.this if isinstance(node, exp.WithinGroup) else node.args.get("quantile")
+    if isinstance(node, (exp.PercentileCont, exp.PercentileDisc)):
+        held = node.expression.this if isinstance(node.expression, exp.Order) else node.expression
+    return held if isinstance(held, exp.Array) else None
+
+
+def _several(node: exp.Expression, ranks: exp.Array, aggregates: dict[str, Asked]) -> Quantiles:
+    if not 1 <= len(ranks.expressions) <= MOST_RANKS:
+        raise Unsupported(f"a list of quantiles has 1 to {MOST_RANKS} ranks, such as QUANTILE_CONT(income, [0.25, 0.5, 0.75])")
+    elements = []
+    for place in range(len(ranks.expressions)):
+        single = node.copy()
+        listed = _listed_ranks(single)
+        if listed is not None:
+            listed.replace(listed.expressions[place].copy())
+        elements.append(taken_out(single, aggregates))
+    return Quantiles(expressions=elements)
+
+
 def _rank(node: exp.Expression | None) -> Fraction:
     try:
         rank = Fraction(str(node.this)) if isinstance(node, exp.Literal) and not node.is_string else None
     except ValueError:
         rank = None
     if rank is None or not 0 <= rank <= 1:
-        raise Unsupported("a quantile takes one constant rank between 0 and 1, such as QUANTILE(income, 0.9)")
+        raise Unsupported(
+            "a quantile takes constant ranks between 0 and 1: QUANTILE(income, 0.9), or QUANTILE_CONT(income, [0.1, 0.9])"
+        )
     return rank
 
 
@@ -231,7 +264,8 @@ ROWS = (
         (exp.Quantile, exp.ApproxQuantile), _quantile, offered="QUANTILE", called="QUANTILE",
     ),
     QueryAggregate(
-        "quantile", "PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY a)", "as `QUANTILE(a, q)`; also `QUANTILE_CONT(a, q)`", "tree",
+        "quantile", "PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY a)",
+        "as `QUANTILE(a, q)`; also `QUANTILE_CONT(a, q)`. A list of ranks `[0.25, 0.5]` makes a list of values", "tree",
         (exp.PercentileCont, exp.PercentileDisc), _percentile, called="QUANTILE",
     ),
 )  # fmt: skip

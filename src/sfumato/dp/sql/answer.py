@@ -28,6 +28,7 @@ from sfumato.dp.sql.aggregates import PLACEHOLDER, Floats, Statistic
 from sfumato.dp.sql.column_errors import NO_ERROR, column_errors, column_law
 from sfumato.dp.sql.grouping import KEY
 from sfumato.dp.sql.language import evaluate
+from sfumato.dp.sql.list_columns import with_lists
 from sfumato.dp.sql.margins import NoisyQuantiles, Possible
 from sfumato.dp.sql.measuring import Measured
 from sfumato.dp.sql.noise import Price
@@ -231,7 +232,7 @@ class QueryAnswer:
             "contribution": self.contribution,
         }
         return private_outcome(
-            self.table,
+            self.answer.table(),
             self.loss,
             method,
             argument=ARGUMENT,
@@ -240,26 +241,29 @@ class QueryAnswer:
             ledger_entry=self.entry,
             explanation=self.explanation.to_mapping(),
             not_covered=list(self.not_covered),
-            errors=self.errors,
+            errors=self.answer.error_table(),
         )
 
     @property
     def table(self) -> pa.Table:
-        """What was asked for, as an Arrow table."""
-        return self.answer.table()
+        """What was asked for, as an Arrow table; several quantiles of one call are a list."""
+        return self._with_lists(self.answer.table())
 
     @property
     def errors(self) -> pa.Table:
         """Standard errors, column by column; empty for keys."""
-        return self.answer.error_table()
+        return self._with_lists(self.answer.error_table())
 
     def margins(self, confidence: float = 0.95) -> pa.Table:
         """How far each number may be from what the counted rows say (see `contribution`), at a confidence."""
-        return self.answer.margin_table(confidence)
+        return self._with_lists(self.answer.margin_table(confidence))
 
     def intervals(self, confidence: float = 0.95) -> pa.Table:
         """Between which `low` and `high` what the counted rows say lies, at a confidence: both sides need not be equally long."""
-        return self.answer.interval_table(confidence)
+        return self._with_lists(self.answer.interval_table(confidence))
+
+    def _with_lists(self, table: pa.Table) -> pa.Table:
+        return with_lists(table, [column.listed for column in self.question.shown])
 
     @property
     def contribution(self) -> str:

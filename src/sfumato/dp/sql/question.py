@@ -101,7 +101,7 @@ def understand(
         keys=tuple(grouping.keys),
         measurements=tuple(measuring.measurements.values()),
         statistics=statistics,
-        shown=shown,
+        shown=_elements(shown),
         having=having,
         order=ordering,
         limit=_count(select, "limit"),
@@ -109,6 +109,14 @@ def understand(
         tables=dict(lowering.read),
         primary=lowering.primary,
     )
+
+
+def _elements(shown: tuple[AnswerColumn, ...]) -> tuple[AnswerColumn, ...]:
+    """The columns with those of lists one by one."""
+    elements = tuple(element for column in shown for element in column.elements)
+    if len({element.name for element in elements}) < len(elements):
+        raise Unsupported("a column of the answer is called like an element of a list; name them apart with AS")
+    return elements
 
 
 def _named_apart(shown: tuple[AnswerColumn, ...], chosen: list[bool]) -> tuple[AnswerColumn, ...]:
