@@ -24,7 +24,7 @@ from sfumato.core.params import parameters, require_confidence
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.randomness import Randomness
 from sfumato.dp.outcomes import private_outcome
-from sfumato.dp.sql.aggregates import PLACEHOLDER, Floats, Statistic
+from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.column_errors import NO_ERROR, column_errors, column_law
 from sfumato.dp.sql.grouping import KEY
 from sfumato.dp.sql.language import evaluate
@@ -36,6 +36,7 @@ from sfumato.dp.sql.operators import Cell
 from sfumato.dp.sql.quantile_margins import quantile_of
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import ColumnLaw, Distances, Interval, Reach, stored_law
+from sfumato.dp.sql.statistic import Floats, Statistic
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -349,8 +350,13 @@ def _statistics(question: Question, price: Price, measured: Measured) -> tuple[d
             quantiles[text] = NoisyQuantiles([float(value) for value, _ in valued], [reach for _, reach in valued])
             continue
         computed: Floats = statistic.value(noisy)
-        values[text] = _whole(statistic, measured) if statistic.steady and statistic.whole else computed.tolist()
+        values[text] = _whole(statistic, measured) if statistic.steady and statistic.whole else _present(computed)
     return values, quantiles
+
+
+def _present(values: Floats) -> list[Cell]:
+    """Numbers as cells; one that has no value is missing."""
+    return [None if number != number else number for number in values.tolist()]
 
 
 def _whole(statistic: Statistic, measured: Measured) -> list[Cell]:

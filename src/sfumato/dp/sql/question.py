@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.aggregates import Asked, Statistic
+from sfumato.dp.sql.aggregates import Asked
 from sfumato.dp.sql.catalogue import Catalogue, KnownTable, Lowering, QueryRows
 from sfumato.dp.sql.grouping import AnswerColumn, Grouping, Key, Ordering
 from sfumato.dp.sql.measurement import QueryMeasurement, StatisticPlan
 from sfumato.dp.sql.parse import sql_text
 from sfumato.dp.sql.rows import source_rows
+from sfumato.dp.sql.statistic import Statistic
 from sfumato.engines.expressions import Value
 
 
