@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.dp.sql.measuring import flat_plan, run, split, tree_plan
+from sfumato.dp.sql.measuring import distinct_values, flat_plan, run, split, tree_plan, values_plan
 from sfumato.dp.sql.noise import Request, price
 from tests.dp.sql.database import CUSTOMERS, ORDERS, customers, orders, regions
 
@@ -47,6 +47,19 @@ ASKED += [
         "GROUP BY customer_id) AS per ON per.customer_id = c.customer_id",
     )
 ]
+ASKED.append(("SELECT city, CORR(amount, quantity) AS c, REGR_INTERCEPT(quantity, amount) AS b FROM orders GROUP BY city", None))
+#: Counts of distinct values of every kind.
+DISTINCT = [
+    (
+        "SELECT city, COUNT(DISTINCT day) AS d, COUNT(DISTINCT category) FILTER (WHERE amount > 9) AS c FROM orders GROUP BY city",
+        None,
+    ),
+    (
+        "SELECT COUNT(DISTINCT amount) AS a, COUNT(DISTINCT quantity > 5) AS b, COUNT(DISTINCT UPPER(coupon)) AS c FROM orders",
+        None,
+    ),
+]
+ASKED += DISTINCT
 ENGINES = [
     "duckdb",
     "parquet",
@@ -105,6 +118,7 @@ def before_noise(tables: dict[str, sf.Microdata], query: str, discover: bool, **
     flat, trees = split(question, priced)
     plans: list[Any] = [flat_plan(question, priced, flat, "5" * 32)] if flat else []
     plans += [tree_plan(question, priced, measurement, "5" * 32) for measurement in trees]
+    plans += [values_plan(question, priced, measurement, "5" * 32) for measurement in distinct_values(question)]
     answers = [run(question, plan) for plan in plans]
     return [sorted(zip(*(column.to_pylist() for column in answer.columns), strict=True), key=repr) for answer in answers]
 
@@ -120,7 +134,10 @@ def test_truncation_gives_the_same_integers_on_every_engine(shop: dict[str, sf.M
     assert before_noise(shop, query, loss is not None, **bounds) == expected(query, loss is not None, **bounds)
 
 
-@pytest.mark.parametrize(("query", "loss"), ASKED[3:7] + ASKED[16:21], ids=[ask[:50] for ask, _ in ASKED[3:7] + ASKED[16:21]])
+UNBOUNDED = ASKED[3:7] + ASKED[16:21] + DISTINCT
+
+
+@pytest.mark.parametrize(("query", "loss"), UNBOUNDED, ids=[ask[:50] for ask, _ in UNBOUNDED])
 def test_sampling_gives_the_same_integers_where_the_bounds_do_not_bite(
     shop: dict[str, sf.Microdata], query: str, loss: str | None
 ) -> None:

@@ -10,7 +10,8 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.noise import Request
-from tests.dp.sql.coverage import coverage
+from tests.dp.sql.coverage import asked as questioned
+from tests.dp.sql.coverage import coverage, drawn, exact_numbers
 from tests.dp.sql.database import session
 from tests.dp.sql.random_queries import opened
 from tests.dp.sql.test_compiler import _filled
@@ -61,7 +62,7 @@ def test_without_noise_they_are_what_sql_says(shape: str, whole: bool) -> None:
     assert list(ours.values()) == pytest.approx(list(exact), rel=1e-4, abs=1e-4)
 
 
-def test_they_share_what_they_measure(record_property: object) -> None:
+def test_they_share_what_they_measure() -> None:
     asked, _ = two_columns([1.0, 2.0], [3.0, 4.0])
     counts = {query: len(asked.explain(f"SELECT {query} FROM records", epsilon=1).measurements) for query in
               ("COVAR_POP(x, y)", "REGR_SLOPE(y, x)", "CORR(x, y)", ALL, f"{ALL}, CORR(x, y) AS again")}  # fmt: skip
@@ -71,11 +72,11 @@ def test_they_share_what_they_measure(record_property: object) -> None:
 def test_noise_brings_none_of_them_beyond_its_ends() -> None:
     asked, _ = two_columns(*shapes(30)["nearly exact"])
     query = "SELECT CORR(x, y) AS c, REGR_R2(y, x) AS r, COVAR_POP(x, y) AS v FROM records"
-    for place in range(40):
-        (row,) = asked.sql(query + f" WHERE x >= {place / 1000}", epsilon="0.05").table.to_pylist()
-        assert row["c"] is None or -1 <= row["c"] <= 1
-        assert row["r"] is None or 0 <= row["r"] <= 1
-        assert -2500 <= row["v"] <= 2500
+    question, cost = questioned(asked, query, Request(epsilon="0.05"))
+    rows = drawn(question, cost, exact_numbers(question, cost), 500, "ends").rows
+    assert all(c is None or -1 <= c <= 1 for c, _, _ in rows) and sum(c is not None for c, _, _ in rows) > 50
+    assert all(r is None or 0 <= r <= 1 for _, r, _ in rows)
+    assert all(-2500 <= v <= 2500 for _, _, v in rows)
 
 
 def test_a_column_that_does_not_vary_has_no_correlation() -> None:
@@ -103,14 +104,14 @@ QUERY = (
 )
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("bounding", ["sample", "truncate"])
 def test_one_unit_less_changes_no_sum_by_more_than_its_sensitivity(seed: int, bounding: str) -> None:
     customers, orders = _filled(seed)
-    check_neighbours(customers, orders, QUERY, {"max_rows": 1 + seed % 3, "max_groups": 2, "bounding": bounding})
+    check_neighbours(customers, orders, QUERY, {"max_rows": 1 + 2 * seed, "max_groups": 2, "bounding": bounding})
 
 
-def test_a_filter_and_bounds_are_those_of_the_rows(record_property: object) -> None:
+def test_a_filter_and_bounds_are_those_of_the_rows() -> None:
     customers, orders = _filled(3)
     wide = opened(customers, orders, budget=sf.PureDP(10**15), max_rows=99, max_groups=9)
     rows = wide.sql(QUERY, epsilon=10**14).table.to_pylist()

@@ -245,7 +245,8 @@ ROWS = (
         lambda node, function: Asked(function, None, node.this), per_unit="count",
     ),
     QueryAggregate(
-        "count_distinct", "COUNT(DISTINCT unit)", "number of units; of another column per unit only",
+        "count_distinct", "COUNT(DISTINCT unit)",
+        "number of units; of another column the number of its values, counted among at most `max_rows` of each unit",
         "units", per_unit="count_distinct",
     ),
     QueryAggregate("sum", "SUM(a)", "sum", "sum", (exp.Sum,), offered="SUM", called="SUM", per_unit="sum"),

@@ -1,4 +1,4 @@
-"""What is measured with noise: counts of units and rows, sums of fixed-point integers, trees of counts.
+"""What is measured with noise: counts of units, rows and distinct values, sums of fixed-point integers, trees of counts.
 
 Each measurement adds an integer per row, and one row can add at most `change` to it; rounding to the grid happens
 before the bound is taken, so that its effect is inside the sensitivity.
@@ -36,13 +36,14 @@ CLEAR_OF_ENDS = 1.5
 class QueryMeasurement:
     """One noisy number per group (or a tree of them).
 
-    `expression` is the integer that each row adds (for `rows`: counted where it has a value; for `tree`: its leaf).
+    `expression` is the integer that each row adds (for `rows`: counted where it has a value; for `values`: what is counted
+    once however many rows have it; for `tree`: its leaf).
     `change` bounds it; `step` is the real worth of 1, and the value measured is `step` times the sum. A row in the
     middle of its bounds adds `middle`, from which errors are computed beforehand.
     """
 
     name: str
-    kind: Literal["units", "rows", "sum", "tree"]
+    kind: Literal["units", "rows", "values", "sum", "tree"]
     expression: e.Expression | None = None
     where: e.Expression | None = None
     change: int = 1
@@ -233,10 +234,10 @@ class StatisticPlan:
                 there = e.Not(e.IsMissing(held.term.expression))
                 condition = there if condition is None else e.And((condition, there))
             return Statistic(asked.function, count=self._add(QueryMeasurement("", "units", None, condition)), whole=True)
-        raise Unsupported(
-            "COUNT(DISTINCT …) is supported for the unit column only: how many values one unit adds to other columns cannot be "
-            "bounded in a count of values. Group by the column and count units instead"
-        )
+        if argument is None:
+            raise Unsupported("COUNT(DISTINCT …) takes one column")
+        value = bounded(lower(argument, self.rows.resolve)).expression
+        return Statistic(asked.function, count=self._add(QueryMeasurement("", "values", value, condition)), whole=True)
 
     def _rows(self, expression: e.Expression | None, condition: e.Expression | None) -> str:
         return self._add(QueryMeasurement("", "rows", expression, condition))
