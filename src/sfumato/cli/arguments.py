@@ -74,7 +74,7 @@ def key_values(lists: Sequence[str]) -> dict[str, list[str]] | None:
 
 def amount_asked(epsilon: str | None, delta: str | None, rho: str | None) -> dict[str, Any]:  # options of a session
     """What a question may cost, as keyword arguments of a session; empty when nothing is said."""
-    if rho is not None and (epsilon is not None or delta is not None):
-        raise ParameterError("spend either --epsilon, --epsilon with --delta, or --rho")
+    if rho is not None and epsilon is not None:
+        raise ParameterError("spend either --epsilon or --rho, each with --delta where keys are discovered")
     amounts = {"epsilon": epsilon, "delta": delta, "rho": rho}
     return {name: value for name, value in amounts.items() if value is not None}

@@ -193,7 +193,7 @@ class Session:
         question = self._question(self._parsed(query), keys)
 
         def priced(amount: Fraction) -> Price:
-            request = Request(rho=amount) if concentrated else Request(epsilon=amount, delta=delta)
+            request = Request(rho=amount, delta=delta) if concentrated else Request(epsilon=amount, delta=delta)
             return price(question, request, bounds)
 
         def reached(amount: Fraction) -> bool:

@@ -51,7 +51,7 @@ ASKED.append(("SELECT city, CORR(amount, quantity) AS c, REGR_INTERCEPT(quantity
 #: Counts of distinct values of every kind.
 DISTINCT = [
     (
-        "SELECT city, COUNT(DISTINCT day) AS d, COUNT(DISTINCT category) FILTER (WHERE amount > 9) AS c FROM orders GROUP BY city",
+        "SELECT city, COUNT(DISTINCT day) AS d, COUNT(DISTINCT category) FILTER (WHERE amount > 9) FROM orders GROUP BY city",
         None,
     ),
     (
