@@ -61,14 +61,17 @@ def public_tables(places: Sequence[str]) -> dict[str, Microdata]:
     return tables
 
 
-def key_values(lists: Sequence[str]) -> dict[str, list[str]] | None:
-    """Declared values of grouping keys, each given as NAME=VALUE,VALUE, as texts: the key's type says what they mean."""
-    keys = {}
+def key_values(lists: Sequence[str]) -> dict[str, list[str] | str] | None:
+    """Declared values of grouping keys, each given as NAME=VALUE,VALUE, as texts: the key's type says what they mean. A SELECT
+    over public tables stays as it is."""
+    keys: dict[str, list[str] | str] = {}
     for text in lists:
         name, equals, values = text.partition("=")
         if not equals or not name.strip() or not values:
             raise ParameterError("--keys is written as NAME=VALUE,VALUE, for instance --keys city=Bern,Basel")
-        keys[name.strip()] = [value.strip() for value in values.split(",")]
+        from sfumato.dp.sql.public_lists import is_list_query
+
+        keys[name.strip()] = values if is_list_query(values) else [value.strip() for value in values.split(",")]
     return keys or None
 
 

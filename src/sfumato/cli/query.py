@@ -81,7 +81,10 @@ def query(
     order: Annotated[list[str] | None, typer.Option("--order", help="With truncate: the first rows by this column.")] = None,
     unit: Unit = None,
     public: Annotated[list[str] | None, typer.Option("--public", help="A public table, as NAME=PLACE; may be repeated.")] = None,
-    keys: Annotated[list[str] | None, typer.Option("--keys", help="Values of a grouping key, as NAME=VALUE,VALUE.")] = None,
+    keys: Annotated[
+        list[str] | None,
+        typer.Option("--keys", help="Values of a grouping key, as NAME=VALUE,VALUE or NAME=SELECT … of a public table."),
+    ] = None,
     version: Version = "",
     digest: Digest = True,
     encoding: Encoding = None,

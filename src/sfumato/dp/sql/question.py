@@ -76,7 +76,7 @@ def understand(
 
     `order` are further columns that truncation will need.
     """
-    lowering = Lowering(catalogue, referenced=_referenced(select, order))
+    lowering = Lowering(catalogue, referenced=referenced(select, order))
     if select.args.get("distinct"):
         raise Unsupported("SELECT DISTINCT on the outside is not supported; use GROUP BY with an aggregate such as COUNT(*)")
     rows = source_rows(select, lowering)
@@ -134,8 +134,8 @@ def _named_apart(shown: tuple[AnswerColumn, ...], chosen: list[bool]) -> tuple[A
     return tuple(renamed[id(column)] for column in shown)
 
 
-def _referenced(select: exp.Select, order: tuple[str, ...]) -> frozenset[str]:
-    """The names of all columns anywhere in the query; with a star, of all columns there are."""
+def referenced(select: exp.Select, order: tuple[str, ...]) -> frozenset[str]:
+    """The names of all columns anywhere in a query; with a star, of all columns there are."""
     names = {part.name.lower() for part in select.walk() if isinstance(part, exp.Column)} | {name.lower() for name in order}
     names |= {
         identifier.name.lower()
