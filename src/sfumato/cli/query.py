@@ -81,7 +81,10 @@ def query(
     order: Annotated[list[str] | None, typer.Option("--order", help="With truncate: the first rows by this column.")] = None,
     unit: Unit = None,
     public: Annotated[list[str] | None, typer.Option("--public", help="A public table, as NAME=PLACE; may be repeated.")] = None,
-    keys: Annotated[list[str] | None, typer.Option("--keys", help="Values of a grouping key, as NAME=VALUE,VALUE.")] = None,
+    keys: Annotated[
+        list[str] | None,
+        typer.Option("--keys", help="Values of a grouping key, as NAME=VALUE,VALUE or NAME=SELECT … of a public table."),
+    ] = None,
     version: Version = "",
     digest: Digest = True,
     encoding: Encoding = None,
@@ -198,7 +201,7 @@ def _answered(
         "private": bool(answered.outcome.details.get("private")),
     }
     intervals = answered.answer.intervals(confidence, MOST_LINES)
-    lines = answer_lines(answered.table, intervals, {note.name for note in answered.explanation.columns})
+    lines = answer_lines(answered.answer.table(), intervals, {note.name for note in answered.explanation.columns})
     lines += ["", f"margins   ±, or low to high, at {confidence * 100:.10g}% confidence; {answered.loss.claim()}"]
     lines += [f"chosen    {answered.selection}"] if answered.selection else []
     lines.append(f"counted   {answered.contribution}")

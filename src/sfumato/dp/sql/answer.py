@@ -24,10 +24,11 @@ from sfumato.core.params import parameters, require_confidence
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.randomness import Randomness
 from sfumato.dp.outcomes import private_outcome
-from sfumato.dp.sql.aggregates import PLACEHOLDER, Floats, Statistic
+from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.column_errors import NO_ERROR, column_errors, column_law
 from sfumato.dp.sql.grouping import KEY
 from sfumato.dp.sql.language import evaluate
+from sfumato.dp.sql.list_columns import with_lists
 from sfumato.dp.sql.margins import NoisyQuantiles, Possible
 from sfumato.dp.sql.measuring import Measured
 from sfumato.dp.sql.noise import Price
@@ -35,6 +36,7 @@ from sfumato.dp.sql.operators import Cell
 from sfumato.dp.sql.quantile_margins import quantile_of
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import ColumnLaw, Distances, Interval, Reach, stored_law
+from sfumato.dp.sql.statistic import Floats, Statistic
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -231,7 +233,7 @@ class QueryAnswer:
             "contribution": self.contribution,
         }
         return private_outcome(
-            self.table,
+            self.answer.table(),
             self.loss,
             method,
             argument=ARGUMENT,
@@ -240,26 +242,29 @@ class QueryAnswer:
             ledger_entry=self.entry,
             explanation=self.explanation.to_mapping(),
             not_covered=list(self.not_covered),
-            errors=self.errors,
+            errors=self.answer.error_table(),
         )
 
     @property
     def table(self) -> pa.Table:
-        """What was asked for, as an Arrow table."""
-        return self.answer.table()
+        """What was asked for, as an Arrow table; several quantiles of one call are a list."""
+        return self._with_lists(self.answer.table())
 
     @property
     def errors(self) -> pa.Table:
         """Standard errors, column by column; empty for keys."""
-        return self.answer.error_table()
+        return self._with_lists(self.answer.error_table())
 
     def margins(self, confidence: float = 0.95) -> pa.Table:
         """How far each number may be from what the counted rows say (see `contribution`), at a confidence."""
-        return self.answer.margin_table(confidence)
+        return self._with_lists(self.answer.margin_table(confidence))
 
     def intervals(self, confidence: float = 0.95) -> pa.Table:
         """Between which `low` and `high` what the counted rows say lies, at a confidence: both sides need not be equally long."""
-        return self.answer.interval_table(confidence)
+        return self._with_lists(self.answer.interval_table(confidence))
+
+    def _with_lists(self, table: pa.Table) -> pa.Table:
+        return with_lists(table, [column.listed for column in self.question.shown])
 
     @property
     def contribution(self) -> str:
@@ -345,8 +350,13 @@ def _statistics(question: Question, price: Price, measured: Measured) -> tuple[d
             quantiles[text] = NoisyQuantiles([float(value) for value, _ in valued], [reach for _, reach in valued])
             continue
         computed: Floats = statistic.value(noisy)
-        values[text] = _whole(statistic, measured) if statistic.steady and statistic.whole else computed.tolist()
+        values[text] = _whole(statistic, measured) if statistic.steady and statistic.whole else _present(computed)
     return values, quantiles
+
+
+def _present(values: Floats) -> list[Cell]:
+    """Numbers as cells; one that has no value is missing."""
+    return [None if number != number else number for number in values.tolist()]
 
 
 def _whole(statistic: Statistic, measured: Measured) -> list[Cell]:

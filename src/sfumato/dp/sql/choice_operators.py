@@ -238,6 +238,6 @@ ROWS = (
         "(SELECT …)", (exp.Subquery, exp.Select),
         rows="a sub-query inside an expression is not supported; join its table instead",
     ),
-    Operator("EXISTS (SELECT …)", (exp.Exists,), rows="join the other table on the unit instead"),
+    Operator("EXISTS (SELECT …)", (exp.Exists,), rows="it stands in WHERE: put the condition there"),
     Operator("… OVER (…)", (exp.Window,), rows="aggregate per unit in a sub-query instead"),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 from sqlglot import exp
 
-from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
+from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.box import Box, Floats, Truths, divided
 from sfumato.dp.sql.expected_error import lattice_steps, linear_change, linear_margin
 from sfumato.dp.sql.grouping import KEY
@@ -21,6 +21,7 @@ from sfumato.dp.sql.operators import Cell
 from sfumato.dp.sql.propagation import Smooth, bends, decided, noisy_parts, smooth, taken
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import LEVELS, ColumnLaw, OneNoise, Reach, SumOfNoises, distance_at
+from sfumato.dp.sql.statistic import Statistic
 
 #: The keys of a group.
 Group = Sequence[Cell]

@@ -18,7 +18,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.params import require_confidence
 from sfumato.core.texts import rounded_up
 from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_deviation
-from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
+from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.grouping import KEY, AnswerColumn
 from sfumato.dp.sql.images import as_divisor, image, is_linear, parts_of, plain, selects, steady
@@ -29,6 +29,7 @@ from sfumato.dp.sql.propagation import MovedStatistics, NoiseChange, Smooth, noi
 from sfumato.dp.sql.quantile_margins import clear_of_ends
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import on_grid
+from sfumato.dp.sql.statistic import Statistic
 
 #: Group sizes for which the error of means, spreads and ratios is stated.
 SIZES = (100, 1_000, 10_000)

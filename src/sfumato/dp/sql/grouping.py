@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.core.texts import with_article
-from sfumato.dp.sql.aggregates import PLACEHOLDER, THERE_ARE, Asked, is_aggregate, taken_out
+from sfumato.dp.sql.aggregates import PLACEHOLDER, THERE_ARE, Asked, Quantiles, is_aggregate, taken_out
 from sfumato.dp.sql.catalogue import Lowering, QueryRows, values_of_texts
 from sfumato.dp.sql.language import check, is_unknown, lower
 from sfumato.dp.sql.parse import function_name, group_nodes, sql_text, without_alias
@@ -21,6 +21,10 @@ from sfumato.engines.expressions import Kind, Value
 
 #: What the placeholder column of a key begins with in post-processing.
 KEY = "\x00key "
+_LIST = (
+    "several quantiles in one call are a list, which stands in SELECT by itself; for expressions, HAVING and ORDER BY write one "
+    "rank each: QUANTILE(x, 0.9) - QUANTILE(x, 0.1) costs no more"
+)
 #: From so many declared texts on, a key travels as a number, found by a join instead of a list.
 CODED = 64
 
@@ -59,6 +63,15 @@ class AnswerColumn:
 
     name: str
     expression: exp.Expression
+    listed: str | None = None  # the list that it is an element of
+
+    @property
+    def elements(self) -> tuple[AnswerColumn, ...]:
+        """Itself, or a column for each element where it is a list of quantiles."""
+        if not isinstance(self.expression, Quantiles):
+            return (self,)
+        parts = enumerate(self.expression.expressions, 1)
+        return tuple(AnswerColumn(f"{self.name}[{place}]", part, self.name) for place, part in parts)
 
 
 @dataclass(frozen=True)
@@ -202,6 +215,8 @@ class Grouping:
 
     def _placed(self, node: exp.Expression) -> exp.Expression:
         for part in node.walk():
+            if isinstance(part, Quantiles) and part is not node:
+                raise Unsupported(_LIST)
             if isinstance(part, exp.Column) and not part.name.startswith((KEY, PLACEHOLDER)):
                 self.rows.find(part)
                 if (call := part.find_ancestor(exp.Anonymous)) is not None and is_unknown(call):
@@ -217,7 +232,8 @@ class Grouping:
         """A column of the answer."""
         node = item.this if isinstance(item, exp.Alias) else item
         expression = self._placed(taken_out(self._with_keys(node), aggregates))
-        check(expression, self._kind)
+        for part in expression.expressions if isinstance(expression, Quantiles) else (expression,):
+            check(part, self._kind)
         named = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else sql_text(node).lower()
         return AnswerColumn(named, expression)
 
@@ -232,5 +248,7 @@ class Grouping:
         else:
             named = [column for column in shown if isinstance(node, exp.Column) and not node.table and column.name == node.name]
             expression = named[0].expression if named else self.over_groups(node, aggregates)
+        if isinstance(expression, Quantiles):
+            raise Unsupported(_LIST)
         check(expression, self._kind)
         return Ordering(expression, bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))

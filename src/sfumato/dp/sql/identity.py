@@ -24,7 +24,7 @@ from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.catalogue import KnownTable, scanned_as
 from sfumato.dp.sql.grouping import Key
 from sfumato.dp.sql.measurement import BRANCHING, QueryMeasurement
-from sfumato.dp.sql.measuring import Group, order_column, split
+from sfumato.dp.sql.measuring import Group, distinct_values, order_column, split
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.normal_form import NormalRows, form, normal_rows
 from sfumato.dp.sql.parse import sql_text
@@ -101,7 +101,8 @@ def _forms(question: Question, priced: Price, rows: NormalRows, keys: list[str],
     limit = None if not bites or all(each.kind == "units" for each in flat) else priced.bounds.rows
     forms = {each.name: form(_measurement(each, rows), limit, company) for each in flat}
     alone = [keys] if company else []
-    return forms | {each.name: form(_measurement(each, rows), priced.bounds.rows if bites else None, alone) for each in trees}
+    apart = [*trees, *distinct_values(question)]
+    return forms | {each.name: form(_measurement(each, rows), priced.bounds.rows if bites else None, alone) for each in apart}
 
 
 def _measurement(each: QueryMeasurement, rows: NormalRows) -> list[Any]:

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.aggregates import Asked, Statistic
+from sfumato.dp.sql.aggregates import Asked
 from sfumato.dp.sql.catalogue import Catalogue, KnownTable, Lowering, QueryRows
 from sfumato.dp.sql.grouping import AnswerColumn, Grouping, Key, Ordering
 from sfumato.dp.sql.measurement import QueryMeasurement, StatisticPlan
 from sfumato.dp.sql.parse import sql_text
 from sfumato.dp.sql.rows import source_rows
+from sfumato.dp.sql.statistic import Statistic
 from sfumato.engines.expressions import Value
 
 
@@ -76,7 +77,7 @@ def understand(
 
     `order` are further columns that truncation will need.
     """
-    lowering = Lowering(catalogue, referenced=_referenced(select, order))
+    lowering = Lowering(catalogue, referenced=referenced(select, order))
     if select.args.get("distinct"):
         raise Unsupported("SELECT DISTINCT on the outside is not supported; use GROUP BY with an aggregate such as COUNT(*)")
     rows = source_rows(select, lowering)
@@ -102,7 +103,7 @@ def understand(
         keys=tuple(grouping.keys),
         measurements=tuple(measuring.measurements.values()),
         statistics=statistics,
-        shown=shown,
+        shown=_elements(shown),
         having=having,
         order=ordering,
         limit=_count(select, "limit"),
@@ -119,6 +120,14 @@ def _reads_types(table: KnownTable, referenced: frozenset[str]) -> bool:
     return table.private and any(column.field.kind != "string" for column in columns)
 
 
+def _elements(shown: tuple[AnswerColumn, ...]) -> tuple[AnswerColumn, ...]:
+    """The columns with those of lists one by one."""
+    elements = tuple(element for column in shown for element in column.elements)
+    if len({element.name for element in elements}) < len(elements):
+        raise Unsupported("a column of the answer is called like an element of a list; name them apart with AS")
+    return elements
+
+
 def _named_apart(shown: tuple[AnswerColumn, ...], chosen: list[bool]) -> tuple[AnswerColumn, ...]:
     """Columns that nobody named are numbered where they are called alike; names that somebody chose must differ."""
     uses: dict[str, int] = {}
@@ -133,8 +142,8 @@ def _named_apart(shown: tuple[AnswerColumn, ...], chosen: list[bool]) -> tuple[A
     return tuple(renamed[id(column)] for column in shown)
 
 
-def _referenced(select: exp.Select, order: tuple[str, ...]) -> frozenset[str]:
-    """The names of all columns anywhere in the query; with a star, of all columns there are."""
+def referenced(select: exp.Select, order: tuple[str, ...]) -> frozenset[str]:
+    """The names of all columns anywhere in a query; with a star, of all columns there are."""
     names = {part.name.lower() for part in select.walk() if isinstance(part, exp.Column)} | {name.lower() for name in order}
     names |= {
         identifier.name.lower()
