@@ -142,9 +142,13 @@ class OneOfValues:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Sum, difference or product of two numbers; whole numbers widen, and what could exceed 38 digits is refused."""
+    """Sum, difference, product or quotient of two numbers.
 
-    operator: OneOf["+", "-", "*"]
+    Whole numbers widen, and what could exceed 38 digits is refused. A quotient is a floating-point number, missing where the
+    divisor is zero, or closer to it than SMALLEST.
+    """
+
+    operator: OneOf["+", "-", "*", "/"]
     left: Expression
     right: Expression
 
@@ -294,6 +298,8 @@ def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
             allowed: frozenset[Kind] = NUMERIC - {"wide"} if operator == "*" else NUMERIC
             for kind in kinds:
                 expect(kind, allowed, operator)
+            if operator == "/":
+                return "number"
             if "number" not in kinds and magnitude(expression, columns) >= 10**38:
                 raise Unsupported(f"whole numbers joined by {operator} could exceed 38 digits; clamp them or make them wide last")
             return "number" if "number" in kinds else "wide"

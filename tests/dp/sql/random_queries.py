@@ -78,6 +78,10 @@ _CUSTOMER_NUMBERS = [
     "LEAST(income, 50)",
     "age - income",
     "SIGN(income - 50)",
+    "income / age",
+    "LN(1 + income)",
+    "SQRT(age)",
+    "EXP(CLAMP(income, -9, 5) / 2)",
 ]
 _ORDER_NUMBERS = [
     "amount",
@@ -86,6 +90,9 @@ _ORDER_NUMBERS = [
     "CLAMP(amount, 5, 50)",
     "COALESCE(quantity, 3)",
     "FLOOR(amount / 10)",
+    "amount / quantity",
+    "CLAMP(quantity / amount, -1, 50)",
+    "CLAMP(LOG2(amount), 0, 9)",
 ]
 _CUSTOMER_CONDITIONS = [
     "age > 30",
@@ -103,6 +110,8 @@ _ORDER_CONDITIONS = [
     "city <> 'Bern'",
     "category IS NOT NULL",
     "quantity % 2 = 0",
+    "amount / quantity > 2",
+    "LOG10(amount) < 1",
 ]
 _CUSTOMER_KEYS = [
     "city",

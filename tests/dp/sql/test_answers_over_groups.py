@@ -133,5 +133,5 @@ def test_texts_of_keys_are_read_as_the_key_holds_them() -> None:
     by_day = "SELECT day, COUNT(*) AS n FROM d GROUP BY day"
     assert rows_of(by_day, keys={"day": ["2020-01-31"]}) == [{"day": DAYS[1], "n": 3}]
     for values in (["2", "x"], [2, "3"], ["2.5"]):
-        with pytest.raises(Unsupported, match="holds a integer"):
+        with pytest.raises(Unsupported, match="holds an integer"):
             asked().sql(by_k, epsilon=1, keys={"k": values})

@@ -32,6 +32,13 @@ ASKED.append(
     )
 )
 ASKED.append(("SELECT ROUND(age / 10) AS k, COUNT(*) AS n FROM customers WHERE ROUND(score, 1) > 0.2 GROUP BY k", None))
+ASKED.append(
+    (
+        "SELECT AVG(CLAMP(amount / quantity, 0, 90)) AS q, SUM(LN(1 + amount)) AS l, SUM(CLAMP(LOG2(amount), 0, 9)) AS t, "
+        "AVG(EXP(amount / 100)) AS e, SUM(SQRT(amount)) AS r FROM orders WHERE LOG10(amount) < 2",
+        None,
+    )
+)
 ENGINES = [
     "duckdb",
     "parquet",

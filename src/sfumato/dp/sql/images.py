@@ -152,8 +152,8 @@ def _is_whole(question: Question, node: exp.Expression) -> bool:
 
 def _divides(node: exp.Expression, part: exp.Expression) -> bool:
     """True where an expression divides by a part of it, or has no value for other reasons where that is zero."""
-    if isinstance(node, exp.Ln):
-        return part is node.this
+    if isinstance(node, (exp.Ln, exp.Log)):
+        return part is arguments(node)[-1]
     if isinstance(node, (exp.Div, exp.IntDiv)):
         return part is node.expression
     if not isinstance(node, exp.Pow) or part is not node.this:
