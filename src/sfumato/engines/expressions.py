@@ -154,6 +154,13 @@ class Arithmetic:
 
 
 @dataclass(frozen=True)
+class Joined:
+    """Several texts one after the other, missing where one of them is."""
+
+    terms: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
 class Choose:
     """The value of the first branch whose condition holds, else `otherwise`."""
 
@@ -225,7 +232,20 @@ def within(term: Expression, limit: float) -> bool:
 
 
 Expression: TypeAlias = (
-    Reference | Literal | Compare | And | Or | Not | IsMissing | OneOfValues | Arithmetic | Choose | Cast | Scrambled | Function
+    Reference
+    | Literal
+    | Compare
+    | And
+    | Or
+    | Not
+    | IsMissing
+    | OneOfValues
+    | Arithmetic
+    | Joined
+    | Choose
+    | Cast
+    | Scrambled
+    | Function
 )
 
 #: Casts that are defined for every value and read the same on all engines; a `wide` number beyond 64 bits becomes the
@@ -249,7 +269,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
     match expression:
         case Compare(_, left, right) | Arithmetic(_, left, right):
             return (left, right)
-        case And(terms) | Or(terms):
+        case And(terms) | Or(terms) | Joined(terms):
             return terms
         case Choose(branches, otherwise):
             return (*(part for branch in branches for part in branch), otherwise)
@@ -303,6 +323,10 @@ def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
             if "number" not in kinds and magnitude(expression, columns) >= 10**38:
                 raise Unsupported(f"whole numbers joined by {operator} could exceed 38 digits; clamp them or make them wide last")
             return "number" if "number" in kinds else "wide"
+        case Joined(terms):
+            for term in terms:
+                expect(kind_of(term, columns), {"string"}, "Joined")
+            return "string"
         case Choose(branches, otherwise):
             return _choose(branches, otherwise, columns)
         case Cast(term, kind):

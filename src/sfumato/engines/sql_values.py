@@ -161,6 +161,11 @@ def compile_expression(expression: e.Expression, kinds: Mapping[str, Kind], colu
                 divisor = exp.Nullif(this=sides[1], expression=literal(0.0, "number", dialect))
                 return exp.Div(this=exp.Paren(this=sides[0]), expression=divisor, typed=True)
             return as_kind(_ARITHMETIC[operator](this=sides[0], expression=sides[1]), result, dialect)
+        case e.Joined(terms):
+            joined = inner(terms[0]) if terms else text_literal("")
+            for term in terms[1:]:
+                joined = exp.DPipe(this=joined, expression=inner(term), safe=True)
+            return as_kind(joined, "string", dialect)
         case e.Choose(branches, otherwise):
             result = kind_of(expression, kinds)
             ifs = [exp.If(this=inner(c), true=as_kind(inner(v), result, dialect)) for c, v in branches]

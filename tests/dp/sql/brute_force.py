@@ -321,6 +321,10 @@ def look(node: exp.Expression, row: Row, source: Source) -> Value:
             return _unknown(lambda *v: choose(v), *(inside(part) for part in (node.this, *node.expressions)))
         case exp.Sign():
             return _unknown(lambda a: (a > 0) - (a < 0), inside(node.this))
+        case exp.DPipe():
+            return _unknown(lambda a, b: f"{a}{b}", inside(node.this), inside(node.expression))
+        case exp.Concat():
+            return "".join("" if (value := inside(part)) is None else str(value) for part in node.expressions)
         case exp.Sqrt():
             return _unknown(lambda a: math.sqrt(a) if a >= 0 else None, inside(node.this))
         case exp.Exp():
@@ -369,12 +373,12 @@ def key_values(node: exp.Expression, source: Source) -> tuple[Value, ...] | None
     if isinstance(node, exp.Anonymous):
         return tuple(range(int(node.expressions[1].this), int(node.expressions[2].this) + 1))
     columns = list(node.find_all(exp.Column))
-    assert len(columns) == 1, "a key of one column"
-    inputs = key_values(columns[0], source)
-    if inputs is None:
+    inputs = [values for column in columns if (values := key_values(column, source)) is not None]
+    if len(inputs) < len(columns):
         return None
-    place = source.key(columns[0])
-    return tuple(dict.fromkeys(look(node, Row({place: value}, None), source) for value in inputs))
+    places = [source.key(column) for column in columns]
+    rows = (Row(dict(zip(places, values, strict=True)), None) for values in product(*inputs))
+    return tuple(dict.fromkeys(look(node, row, source) for row in rows))
 
 
 # Aggregates over pieces ----------------------------------------------------------------------------------------------

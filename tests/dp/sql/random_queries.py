@@ -102,6 +102,7 @@ _CUSTOMER_CONDITIONS = [
     "age IS NULL",
     "NOT member OR age < 20",
     "city LIKE 'B%'",
+    "CONCAT(city, age) <> 'Bern30'",
 ]
 _ORDER_CONDITIONS = [
     "amount > 10",
@@ -112,6 +113,7 @@ _ORDER_CONDITIONS = [
     "quantity % 2 = 0",
     "amount / quantity > 2",
     "LOG10(amount) < 1",
+    "city || '/' || category = 'Bern/books'",
 ]
 _CUSTOMER_KEYS = [
     "city",
@@ -120,8 +122,9 @@ _CUSTOMER_KEYS = [
     "CASE WHEN income > 100 THEN 'rich' ELSE 'poor' END",
     "WIDTH_BUCKET(age, 0, 100, 4)",
     "SIGN(age - 40)",
+    "city || '!'",
 ]
-_ORDER_KEYS = ["category", "city", "quantity > 5", "LEAST(GREATEST(quantity, 0), 4)"]
+_ORDER_KEYS = ["CONCAT(category, '-', city)", "category", "city", "quantity > 5", "LEAST(GREATEST(quantity, 0), 4)"]
 
 
 @st.composite

@@ -39,6 +39,14 @@ ASKED.append(
         None,
     )
 )
+ASKED.append(
+    (
+        "SELECT CONCAT(city, '/', category) AS place, COUNT(*) AS n, SUM(CLAMP(DATE '2024-12-31' - day, 0, 400)) AS d, "
+        "COUNT_IF(day + INTERVAL '3 days' >= DATE '2024-03-01' + INTERVAL 1 MONTH) AS late, "
+        "COUNT_IF(city || coupon LIKE '%s_m%') AS c FROM orders WHERE DATEDIFF('day', DATE '2024-01-10', day) > 0 GROUP BY place",
+        None,
+    )
+)
 ENGINES = [
     "duckdb",
     "parquet",

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from sfumato.core.errors import SfumatoError, Unsupported
-from sfumato.dp.sql import choice_operators, condition_operators, number_operators, real_operators, text_operators
+from sfumato.dp.sql import choice_operators, condition_operators, date_operators, number_operators, real_operators, text_operators
 from sfumato.dp.sql.operators import Cell, Floats, Operator, OverAnswers
 from sfumato.dp.sql.parse import function_name, refuse_clauses
 from sfumato.dp.sql.term import LONGEST, Term
@@ -65,6 +65,7 @@ LANGUAGE = Language(
         *real_operators.ROWS,
         *condition_operators.ROWS,
         *choice_operators.ROWS,
+        *date_operators.ROWS,
         *text_operators.ROWS,
     )
 )

@@ -14,6 +14,7 @@ from sqlglot import exp
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql import box
 from sfumato.dp.sql.box import Box
+from sfumato.dp.sql.date_operators import days_between, moved_by_days, moved_date
 from sfumato.dp.sql.operators import (
     Boxes,
     Cell,
@@ -47,7 +48,23 @@ _ARITHMETIC: Mapping[type[exp.Expression], str] = {exp.Add: "+", exp.Sub: "-", e
 
 
 def _arithmetic(node: exp.Binary, terms: Terms) -> Term:
+    if not isinstance(node, exp.Mul) and (term := _of_dates(node, terms)) is not None:
+        return term
     return arithmetic(_ARITHMETIC[type(node)], terms(node.this), terms(node.expression))
+
+
+def _of_dates(node: exp.Binary, terms: Terms) -> Term | None:
+    """A sum or difference with a date in it; None without one."""
+    one, other = node.this, node.expression
+    if isinstance(node, exp.Add) and isinstance(one, exp.Interval):
+        one, other = other, one
+    sign = 1 if isinstance(node, exp.Add) else -1
+    if isinstance(other, exp.Interval):
+        return moved_date(terms(one), other, sign)
+    left, right = terms(one), terms(other)
+    if left.kind == right.kind == "date" and sign == -1:
+        return days_between(left, right)
+    return moved_by_days(left, right, sign) if left.kind == "date" and right.numeric else None
 
 
 def _clamp(node: exp.Anonymous, terms: Terms) -> Term:

@@ -105,7 +105,7 @@ def _real(term: Term, what: str) -> Term:
 
 def _square_root(node: exp.Sqrt, terms: Terms) -> Term:
     term = _real(terms(node.this), "SQRT")
-    ends = [None if end is None else Fraction(math.sqrt(max(end, 0))) for end in (term.low, term.high)]
+    ends = [None if end is None else Fraction(math.sqrt(max(float(end), 0.0))) for end in (term.low, term.high)]
     return Term(r.Root(term.expression), "number", ends[0] or Fraction(0), ends[1], sure=False, hint=term.hint)
 
 
