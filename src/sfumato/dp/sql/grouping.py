@@ -13,6 +13,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.texts import with_article
 from sfumato.dp.sql.aggregates import PLACEHOLDER, THERE_ARE, Asked, is_aggregate, taken_out
 from sfumato.dp.sql.catalogue import Lowering, QueryRows, values_of_texts
+from sfumato.dp.sql.excluded_keys import Exclusions
 from sfumato.dp.sql.language import check, is_unknown, lower
 from sfumato.dp.sql.parse import function_name, group_nodes, sql_text, without_alias
 from sfumato.dp.sql.term import MOST_GROUPS, bounded, possible_values
@@ -111,15 +112,17 @@ class Grouping:
             raise Unsupported("SELECT * would show single rows, which never leave; ask for aggregates")
         self.keys: list[Key] = []
         self.nodes: list[str] = []
-        count = 1
+        count, exclusions = 1, Exclusions(rows)
         for node in group_nodes(select):
             plain, label = self._key_node(without_alias(node))
-            term = bounded(lower(plain, rows.resolve))
+            term = exclusions.narrowed(bounded(lower(plain, exclusions.resolve)))
             if self._text(plain) in self.nodes:
                 continue
             values = possible_values(term)
             if label in declared:
                 values = _fitting(label, declared[label], term.kind)
+            elif values == ():
+                raise Unsupported(f"no declared value of the grouping key '{label[:60]}' meets WHERE: there is no group to show")
             if term.kind not in ("string", "integer", "boolean", "date"):
                 raise Unsupported(
                     f"a {term.kind} cannot be a grouping key; group by WIDTH_BUCKET(x, low, high, n), FLOOR(x / 10), "
