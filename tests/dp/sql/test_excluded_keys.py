@@ -32,7 +32,7 @@ def every_row() -> pa.Table:
     """All rows that a table with these columns can have, out of some values each, also undeclared ones and none."""
     values = [
         ["Basel", "Bern", "Zug", "elsewhere", None],
-        [-7, 0, 1, 2, 3, 4, 9, None],
+        [-7, 0, 1, 2, 3, 4, 9, 12, None],
         [False, True, None],
         [0, 2, None],
         ["Basel", "Bern", "Zug", "x", None],

@@ -151,6 +151,28 @@ def shifted(day: datetime.date, months: int, days: int) -> datetime.date:
         raise Unsupported("a date of the query lies outside the years 1 to 9999") from None
 
 
+def with_constant_dates(select: exp.Select) -> exp.Select:
+    """The query with constant dates that are moved by intervals replaced by the dates they are, in answers as in rows."""
+    if select.find(exp.Interval) is None:
+        return select
+    copied = select.copy()
+    for node in reversed(list(copied.find_all(exp.Add, exp.Sub, bfs=True))):
+        day, interval = node.this, node.expression
+        while isinstance(day, exp.Paren):
+            day = day.this
+        written = day.this if isinstance(day, exp.Cast) and day.is_type("date") else None
+        if isinstance(interval, exp.Interval) and isinstance(written, exp.Literal):
+            sign = 1 if isinstance(node, exp.Add) else -1
+            months, days = interval_of(interval)
+            try:
+                start = datetime.date.fromisoformat(str(written.this))
+            except ValueError:
+                raise Unsupported("a date in the query is not written as 'YYYY-MM-DD'") from None
+            moved = shifted(start, sign * months, sign * days)
+            node.replace(exp.cast(exp.Literal.string(moved.isoformat()), "DATE"))
+    return copied
+
+
 def _moved(term: Term, months: int, days: int) -> Term:
     held = term.expression
     if isinstance(held, e.Literal) and isinstance(held.value, datetime.date):

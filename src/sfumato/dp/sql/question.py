@@ -14,9 +14,11 @@ from sqlglot import exp
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import Asked, Statistic
 from sfumato.dp.sql.catalogue import Catalogue, KnownTable, Lowering, QueryRows
+from sfumato.dp.sql.date_operators import with_constant_dates
 from sfumato.dp.sql.grouping import AnswerColumn, Grouping, Key, Ordering
 from sfumato.dp.sql.measurement import QueryMeasurement, StatisticPlan
 from sfumato.dp.sql.parse import sql_text
+from sfumato.dp.sql.public_constants import with_public_constants
 from sfumato.dp.sql.rows import source_rows
 from sfumato.engines.expressions import Value
 
@@ -75,6 +77,8 @@ def understand(
 
     `order` are further columns that truncation will need.
     """
+    text = sql_text(select)
+    select = with_constant_dates(with_public_constants(select, catalogue))
     lowering = Lowering(catalogue, referenced=_referenced(select, order))
     if select.args.get("distinct"):
         raise Unsupported("SELECT DISTINCT on the outside is not supported; use GROUP BY with an aggregate such as COUNT(*)")
@@ -96,7 +100,7 @@ def understand(
     measuring = StatisticPlan(rows, aggregates.values())
     statistics = {text: measuring.statistic(asked) for text, asked in aggregates.items()}
     return Question(
-        text=sql_text(select),
+        text=text,
         rows=rows,
         keys=tuple(grouping.keys),
         measurements=tuple(measuring.measurements.values()),
