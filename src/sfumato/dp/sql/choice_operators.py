@@ -239,5 +239,8 @@ ROWS = (
         rows="a sub-query inside an expression is not supported; join its table instead",
     ),
     Operator("EXISTS (SELECT …)", (exp.Exists,), rows="join the other table on the unit instead"),
-    Operator("… OVER (…)", (exp.Window,), rows="aggregate per unit in a sub-query instead"),
+    Operator(
+        "… OVER (…)", (exp.Window,),
+        rows="windows are computed over the groups of an answer, not over rows; aggregate per unit in a sub-query instead",
+    ),
 )  # fmt: skip

@@ -21,6 +21,7 @@ from sfumato.dp.sql.operators import Cell
 from sfumato.dp.sql.propagation import Smooth, bends, decided, noisy_parts, smooth, taken
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import LEVELS, ColumnLaw, OneNoise, Reach, SumOfNoises, distance_at
+from sfumato.dp.sql.window_errors import window_box
 
 #: The keys of a group.
 Group = Sequence[Cell]
@@ -39,7 +40,8 @@ _LAST_DIGITS = 1e-11
 def column_law(question: Question, price: Price, expression: exp.Expression) -> ColumnLaw:
     """How margins follow from errors: by the law of one noise, or by that of a sum of noises."""
     general = next(iter(price.noises.values())).law
-    if isinstance(expression, exp.Column) and expression.name.startswith(PLACEHOLDER):
+    named = isinstance(expression, exp.Column) and expression.name.removeprefix(PLACEHOLDER) in question.statistics
+    if named:
         statistic = question.statistics[expression.name.removeprefix(PLACEHOLDER)]
         noise = price.noises[statistic.parts[0]]
         if statistic.linear:
@@ -134,6 +136,8 @@ class Images:
 
     def _box(self, part: exp.Expression, places: Sequence[int], keys: Sequence[Group], levels: Sequence[float]) -> Box:
         """A part as it is shown, then between its ends at each level, then for certain."""
+        if isinstance(part, exp.Column) and part.name.removeprefix(PLACEHOLDER) in self.possible.windows:
+            return window_box(self.possible, part.name.removeprefix(PLACEHOLDER), places, levels)
         if not noisy_parts(part):
             exact = _exact(part, keys)
             wide = np.zeros((len(places), len(levels) + 2), dtype=np.bool_)

@@ -26,7 +26,8 @@ def selects(question: Question, price: Price, node: exp.Expression) -> bool:
     """True where an expression uses the noisy number of units by which discovered groups were shown or left out."""
     if price.threshold is None:
         return False
-    return any(price.units in question.statistics[text].parts for text in noisy_parts(node))
+    texts = [text for text in noisy_parts(node) if text in question.statistics]
+    return any(price.units in question.statistics[text].parts for text in texts)
 
 
 def parts_of(question: Question, price: Price, node: exp.Expression) -> list[exp.Expression]:
@@ -120,7 +121,7 @@ def certain(question: Question, node: exp.Expression) -> Box | None:
             if _is_left_over(question, part):
                 boxes[part] = Box.of(np.zeros((1, 1)), np.full((1, 1), np.inf))
         elif part.name.startswith(PLACEHOLDER):
-            low, high = question.statistics[part.name.removeprefix(PLACEHOLDER)].certain
+            low, high = _certain_ends(question, part.name.removeprefix(PLACEHOLDER))
             boxes[part] = Box.of(np.array([[low]]), np.array([[high]]))
 
     def of_constant(part: exp.Expression) -> Box:
@@ -129,6 +130,22 @@ def certain(question: Question, node: exp.Expression) -> Box | None:
 
     with np.errstate(all="ignore"):
         return image(node, boxes, of_constant, lambda _, __, box: box)
+
+
+def _certain_ends(question: Question, text: str) -> tuple[float, float]:
+    """Between which ends a statistic or a window lies."""
+    window = question.windows.get(text)
+    if window is None:
+        return question.statistics[text].certain
+    if window.argument is None:
+        return 0.0, np.inf
+    ends = certain(question, window.argument)
+    if ends is None or window.function in ("lag", "lead"):
+        return -np.inf, np.inf
+    low, high = float(ends.low.min()), float(ends.high.max())
+    if window.function == "sum":
+        return (0.0 if low >= 0 else -np.inf), (0.0 if high <= 0 else np.inf)
+    return (0.0, np.inf) if window.function == "count" else (low, high)
 
 
 def _is_left_over(question: Question, node: exp.Sub) -> bool:
@@ -140,8 +157,22 @@ def _is_left_over(question: Question, node: exp.Sub) -> bool:
     return rows[0] is not None and rows[1] is not None and rows[0].expression is None and rows[0].where is None
 
 
+def is_whole(question: Question, node: exp.Expression) -> bool:
+    """True for a column of whole numbers: a statistic, or a window over such."""
+    text = node.name.removeprefix(PLACEHOLDER)
+    window = question.windows.get(text)
+    if window is None:
+        return question.statistics[text].whole
+    if window.function == "avg":
+        return False
+    default = window.default is None or _is_whole(question, window.default)
+    return default and (window.argument is None or window.function == "count" or _is_whole(question, window.argument))
+
+
 def _is_whole(question: Question, node: exp.Expression) -> bool:
     """True for sums and products of whole numbers."""
+    if isinstance(node, exp.Column) and node.name.removeprefix(PLACEHOLDER) in question.windows:
+        return is_whole(question, node)
     if isinstance(node, exp.Column):
         statistic = question.statistics.get(node.name.removeprefix(PLACEHOLDER))
         return statistic is not None and statistic.steady and statistic.whole

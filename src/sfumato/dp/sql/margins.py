@@ -24,6 +24,7 @@ from sfumato.dp.sql.noise_points import noise_points, points_for
 from sfumato.dp.sql.propagation import noisy_parts
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import LEVELS, Reach
+from sfumato.dp.sql.windows import WindowValues
 
 Floats = NDArray[np.float64]
 
@@ -46,9 +47,15 @@ class Possible:
     """What the statistics of some groups may be without the noise, at each point of its law; the first is what is shown."""
 
     def __init__(
-        self, question: Question, price: Price, noisy: Mapping[str, Floats], quantiles: Mapping[str, NoisyQuantiles]
+        self,
+        question: Question,
+        price: Price,
+        noisy: Mapping[str, Floats],
+        quantiles: Mapping[str, NoisyQuantiles],
+        windows: Mapping[str, WindowValues] | None = None,
     ) -> None:
         self.question, self.price, self.noisy, self.quantiles = question, price, noisy, quantiles
+        self.windows = windows or {}
         self.law = next(iter(price.noises.values())).law
 
     def distances(

@@ -15,11 +15,13 @@ from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import Asked, Statistic
 from sfumato.dp.sql.catalogue import Catalogue, KnownTable, Lowering, QueryRows
 from sfumato.dp.sql.date_operators import with_constant_dates
-from sfumato.dp.sql.grouping import AnswerColumn, Grouping, Key, Ordering
+from sfumato.dp.sql.grouping import AnswerColumn, Grouping, Key
 from sfumato.dp.sql.measurement import QueryMeasurement, StatisticPlan
+from sfumato.dp.sql.ordering import Ordering
 from sfumato.dp.sql.parse import sql_text
 from sfumato.dp.sql.public_constants import with_public_constants
 from sfumato.dp.sql.rows import source_rows
+from sfumato.dp.sql.windows import WindowColumn
 from sfumato.engines.expressions import Value
 
 
@@ -39,6 +41,7 @@ class Question:
     offset: int
     tables: Mapping[str, KnownTable] = field(repr=False)
     primary: str = ""
+    windows: Mapping[str, WindowColumn] = field(default_factory=dict)
 
     @property
     def discovers(self) -> bool:
@@ -112,6 +115,7 @@ def understand(
         offset=_count(select, "offset") or 0,
         tables=dict(lowering.read),
         primary=lowering.primary,
+        windows=grouping.windows,
     )
 
 
