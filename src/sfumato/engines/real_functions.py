@@ -95,11 +95,11 @@ class Logarithm(Function):
 
 
 @dataclass(frozen=True)
-class Exponential(Function):
+class PowerOfE(Function):
     """e to the power of the term: zero for exponents below -345, missing above 345. Engines may differ in the last digit."""
 
     def kind(self, kind: Kind) -> Kind:
-        expect(kind, NUMERIC, "Exponential")
+        expect(kind, NUMERIC, "PowerOfE")
         return "number"
 
     def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:

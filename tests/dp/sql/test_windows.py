@@ -84,8 +84,8 @@ def test_windows_come_after_having_and_before_limit(shop: sf.Session) -> None:
 
 def test_ranks_and_choices_have_no_margin_and_say_so(shop: sf.Session) -> None:
     query = (
-        "SELECT city, RANK() OVER (ORDER BY COUNT(*)) AS r, SUM(COUNT(*)) OVER (ORDER BY SUM(amount)) AS s, MAX(COUNT(*)) OVER () "
-        "AS m, AVG(AVG(amount)) OVER () AS a, COUNT(*) OVER () AS c FROM orders GROUP BY city"
+        "SELECT city, RANK() OVER (ORDER BY COUNT(*)) AS r, SUM(COUNT(*)) OVER (ORDER BY SUM(amount)) AS s, "
+        "MAX(COUNT(*)) OVER () AS m, AVG(AVG(amount)) OVER () AS a, COUNT(*) OVER () AS c FROM orders GROUP BY city"
     )
     answer = shop.sql(query, epsilon=10)
     assert all({name: row[name] for name in "rsma"} == dict.fromkeys("rsma") for row in answer.intervals().to_pylist())

@@ -31,7 +31,7 @@ Outcomes: TypeAlias = frozenset[bool | None]
 
 @dataclass(frozen=True)
 class _Held:
-    """What a row holds: missing, or a value between two ends, which are the same where it is known exactly."""
+    """What a row holds: missing, or a value between two ends, which are the same where it is assumed exactly."""
 
     low: Any = None  # of the column's kind
     high: Any = None
@@ -92,34 +92,34 @@ def _comparable(value: Value) -> Any:
     return value.encode() if isinstance(value, str) else value
 
 
-def _outcomes(expression: e.Expression, known: Mapping[e.Expression, _Held]) -> Outcomes:
+def _outcomes(expression: e.Expression, assumed: Mapping[e.Expression, _Held]) -> Outcomes:
     match expression:
         case e.And(terms):
-            return _all([_outcomes(term, known) for term in terms])
+            return _all([_outcomes(term, assumed) for term in terms])
         case e.Or(terms):
-            return _denied(_all([_denied(_outcomes(term, known)) for term in terms]))
+            return _denied(_all([_denied(_outcomes(term, assumed)) for term in terms]))
         case e.Not(term):
-            return _denied(_outcomes(term, known))
-        case e.IsMissing(term) if term in known:
-            return frozenset((known[term].missing,))
-        case e.OneOfValues(term, values) if term in known:
-            return _listed(known[term], [_comparable(value) for value in values])
+            return _denied(_outcomes(term, assumed))
+        case e.IsMissing(term) if term in assumed:
+            return frozenset((assumed[term].missing,))
+        case e.OneOfValues(term, values) if term in assumed:
+            return _listed(assumed[term], [_comparable(value) for value in values])
         case e.Compare(operator, left, right):
-            return _compared(operator, _operand(left, known), _operand(right, known))
+            return _compared(operator, _operand(left, assumed), _operand(right, assumed))
         case e.Literal(value, _) if value is None or isinstance(value, bool):
             return frozenset((value,))
-        case _ if expression in known:
-            held = known[expression]
+        case _ if expression in assumed:
+            held = assumed[expression]
             return frozenset((None,)) if held.missing else frozenset((held.low,)) if held.low in (True, False) else _ANYTHING
         case _:
             return _ANYTHING
 
 
-def _operand(expression: e.Expression, known: Mapping[e.Expression, _Held]) -> _Held | None:
+def _operand(expression: e.Expression, assumed: Mapping[e.Expression, _Held]) -> _Held | None:
     if isinstance(expression, e.Literal):
         value = _comparable(expression.value)
         return _Held(missing=True) if value is None else _Held(value, value)
-    return known.get(expression)
+    return assumed.get(expression)
 
 
 def _all(parts: list[Outcomes]) -> Outcomes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from sqlglot import exp
 
@@ -36,7 +35,7 @@ def in_this_order(
     return ordered
 
 
-def sort_key(value: Cell) -> tuple[bool, Any]:
+def sort_key(value: Cell) -> tuple[bool, Cell]:
     """What a value is sorted by."""
     if isinstance(value, (str, datetime.date)):
         return (True, str(value))

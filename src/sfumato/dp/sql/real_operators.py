@@ -136,7 +136,7 @@ def _exponential(node: exp.Exp, terms: Terms) -> Term:
     high = None if term.high is None or term.high > limit else Fraction(math.exp(term.high))
     low = Fraction(0) if term.low is None or term.low < -limit else Fraction(math.exp(min(term.low, limit)))
     hint = term.hint or "an exponential has no upper end where its argument has none"
-    return Term(r.Exponential(term.expression), "number", low, high, sure=False, hint="" if high is not None else hint)
+    return Term(r.PowerOfE(term.expression), "number", low, high, sure=False, hint="" if high is not None else hint)
 
 
 # Over answers ----------------------------------------------------------------------------------------------------------
