@@ -236,9 +236,12 @@ ROWS = (
     Operator("TRY_CAST(a AS type)", (exp.TryCast,), "as `CAST`", _cast, _CAST, reads=("to", "safe")),
     Operator(
         "(SELECT …)", (exp.Subquery, exp.Select),
-        rows="a sub-query inside an expression is not supported; join its table instead",
+        rows="a sub-query inside an expression is not supported, unless it reads public tables alone; join its table instead",
     ),
-    Operator("EXISTS (SELECT …)", (exp.Exists,), rows="join the other table on the unit instead"),
+    Operator(
+        "EXISTS (SELECT …)", (exp.Exists,),
+        rows="join its units instead: JOIN (SELECT unit, COUNT(*) AS n FROM … GROUP BY unit) AS o USING (unit)",
+    ),
     Operator(
         "… OVER (…)", (exp.Window,),
         rows="windows are computed over the groups of an answer, not over rows; aggregate per unit in a sub-query instead",

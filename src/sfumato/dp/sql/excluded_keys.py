@@ -31,7 +31,7 @@ Outcomes: TypeAlias = frozenset[bool | None]
 
 @dataclass(frozen=True)
 class _Held:
-    """What a row holds: missing, or a value between two ends, which are the same where it is assumed exactly."""
+    """What a row holds: missing, or a value between two ends, which are the same where that is one value."""
 
     low: Any = None  # of the column's kind
     high: Any = None
