@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import duckdb
@@ -13,7 +14,8 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.randomness import default
 from sfumato.dp.sql.answer import put_together
 from sfumato.dp.sql.measuring import measure
-from sfumato.dp.sql.noise import Request, price
+from sfumato.dp.sql.noise import Noise, Request, price
+from sfumato.dp.sql.noise_points import points_of_sums
 from tests.dp.sql.database import session
 
 KEYS = "EXTRACT(MONTH FROM day)"
@@ -131,6 +133,23 @@ def test_intervals_cover_what_the_bounded_rows_say(query: str) -> None:
 def _drawn(shop: sf.Session, question: Any, epsilon: int, seed: int) -> tuple[Any, Any]:
     priced = price(question, Request.of(epsilon=epsilon), shop._bounds)
     return priced, measure(question, priced, default(seed))
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3), Fraction(50)])
+@pytest.mark.parametrize("terms", [1, 2, 7])
+def test_points_of_a_sum_are_quantiles_of_the_convolved_law(scale: Fraction, terms: int) -> None:
+    noise = Noise("laplace", scale, 1, 1, Fraction(1))
+    points = np.sort(points_of_sums([noise], terms, 4096, 1)[0])
+    reach = np.arange(-int(40 * scale) - 40, int(40 * scale) + 41)
+    ratio = np.exp(-1 / float(scale))
+    once = (1 - ratio) / (1 + ratio) * ratio ** np.abs(reach)
+    chances = once
+    for _ in range(terms - 1):
+        chances = np.convolve(chances, once)
+    numbers = np.arange(len(chances)) - len(chances) // 2
+    exact = numbers[np.searchsorted(np.cumsum(chances), (np.arange(4096) + 0.5) / 4096)]
+    # Large noise is computed on a grid of a twentieth of its scale.
+    assert np.abs(points - exact)[4:-4].max() <= max(1.0, float(scale) / 10)
 
 
 REWRITES = {

@@ -13,7 +13,7 @@ from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
 from sfumato.dp.sql.box import Box, Floats, Truths, divided
 from sfumato.dp.sql.expected_error import lattice_steps, linear_change, linear_margin
 from sfumato.dp.sql.grouping import KEY
-from sfumato.dp.sql.images import as_divisor, certain, image, is_linear, parts_of, plain, selects, steady
+from sfumato.dp.sql.images import as_divisor, certain, image, is_linear, is_share, parts_of, plain, selects, steady
 from sfumato.dp.sql.language import computed, evaluate
 from sfumato.dp.sql.margins import Possible, numbers, reaches
 from sfumato.dp.sql.noise import Price
@@ -21,6 +21,7 @@ from sfumato.dp.sql.operators import Cell
 from sfumato.dp.sql.propagation import Smooth, bends, decided, noisy_parts, smooth, taken
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import LEVELS, ColumnLaw, OneNoise, Reach, SumOfNoises, distance_at
+from sfumato.dp.sql.share_margins import share_distances
 from sfumato.dp.sql.window_errors import window_box
 
 #: The keys of a group.
@@ -196,6 +197,8 @@ class Images:
         text = part.name.removeprefix(PLACEHOLDER) if isinstance(part, exp.Column) else ""
         if text in self.possible.quantiles:
             return self._quantile(text, places, levels)
+        if is_share(self.question, self.price, part):
+            return share_distances(self.possible, part, places, keys, levels)
         if not is_linear(self.question, part):
             return self.possible.distances(part, places, keys, levels)
         shown = self._shown(part, places, keys)

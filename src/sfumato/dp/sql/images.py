@@ -47,7 +47,20 @@ def _is_part(question: Question, price: Price, node: exp.Expression) -> bool:
         return False
     if is_linear(question, node):
         return True
-    return isinstance(node, exp.Div) and is_linear(question, node.this) and is_linear(question, node.expression)
+    if not isinstance(node, exp.Div) or not is_linear(question, node.this):
+        return False
+    return is_linear(question, node.expression) or is_share(question, price, node)
+
+
+def is_share(question: Question, price: Price, node: exp.Expression) -> bool:
+    """True for a number of a group over a sum of groups that it is among, where no noise chose those."""
+    divisor = node.expression if isinstance(node, exp.Div) else None
+    window = question.windows.get(divisor.name.removeprefix(PLACEHOLDER)) if isinstance(divisor, exp.Column) else None
+    if window is None or window.function != "sum" or window.argument is None or not noisy_parts(node.this):
+        return False
+    chosen = window.chooses or question.having is not None or price.threshold is not None
+    among = window.rows is None or all(side is None or side >= 0 for side in window.rows)
+    return among and not chosen and is_linear(question, node.this) and is_linear(question, window.argument)
 
 
 def is_linear(question: Question, node: exp.Expression) -> bool:
