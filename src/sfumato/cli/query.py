@@ -63,6 +63,7 @@ def query(
     delta: Delta = None,
     rho: Rho = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print the cost and the expected error; ask nothing.")] = False,
+    describe: Annotated[bool, typer.Option("--describe", help="Print the columns of the answer; ask nothing.")] = False,
     within: Annotated[
         str | None, typer.Option("--within", help="Print what it costs to be within this error; ask nothing.")
     ] = None,
@@ -102,8 +103,8 @@ def query(
         raise ParameterError(f"--max-rows-per-group is called --max-rows now: write --max-rows {max_rows_per_group}")
     amounts = amount_asked(epsilon, delta, rho)
     costing = within is not None or rank_within is not None
-    telling = explain or costing
-    if not amounts and not costing:
+    telling = explain or costing or describe
+    if not amounts and not costing and not describe:
         raise ParameterError("say what the answer may cost: --epsilon, --epsilon with --delta, or --rho")
     if not 0 < confidence < 1:
         raise ParameterError("--confidence lies between 0 and 1, for instance 0.95")
@@ -126,7 +127,9 @@ def query(
     declared = key_values(keys or ())
     if not json and (max_rows is not None or max_groups is not None) and not session.has_units:
         complain("notice: --max-rows and --max-groups have no effect: each record is a unit of its own, with one row")
-    if costing:
+    if describe:
+        _print_explanation(session.describe(question, keys=declared), json)
+    elif costing:
         margin, ranks = _number(within, "--within"), _number(rank_within, "--rank-within")
         explanation = session.cost(
             question, within=margin, rank_within=ranks, confidence=confidence, rows=rows, delta=delta, keys=declared

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sfumato.dp.algorithms.base import Algorithm
     from sfumato.dp.frame import Frame
     from sfumato.dp.sql.answer import QueryAnswer
+    from sfumato.dp.sql.description import QueryDescription
     from sfumato.dp.sql.explanation import BatchCost, Explanation
     from sfumato.dp.sql.noise import DeclaredBounds, Price, Request
     from sfumato.dp.sql.paid_bounds import PaidBounds
@@ -166,6 +167,12 @@ class Session:
 
         request = Request(epsilon, delta, rho)
         return self._explained(self._parsed(query), request, self._bounded(max_rows, max_groups), keys, confidence)
+
+    def describe(self, query: str, *, keys: Mapping[str, Sequence[object]] | None = None) -> QueryDescription:
+        """The columns of the answer: names, kinds, bounds, and which have noise. Nothing is spent and no row is read."""
+        from sfumato.dp.sql.description import describe
+
+        return describe(self._question(self._parsed(query), keys))
 
     def cost(
         self,

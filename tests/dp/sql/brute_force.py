@@ -291,7 +291,7 @@ _COMPUTE: dict[type[exp.Expression], Callable[[Value, Value], Value]] = {
     exp.Add: lambda a, b: a + b,
     exp.Sub: lambda a, b: a - b,
     exp.Mul: lambda a, b: a * b,
-    exp.Div: lambda a, b: a / b,
+    exp.Div: lambda a, b: a / b if b != 0 else None,
     exp.Mod: lambda a, b: int(math.fmod(a, b)),
 }
 
@@ -358,6 +358,19 @@ def look(node: exp.Expression, row: Row, source: Source) -> Value:
             return _unknown(lambda *v: choose(v), *(inside(part) for part in (node.this, *node.expressions)))
         case exp.Sign():
             return _unknown(lambda a: (a > 0) - (a < 0), inside(node.this))
+        case exp.DPipe():
+            return _unknown(lambda a, b: f"{a}{b}", inside(node.this), inside(node.expression))
+        case exp.Concat():
+            return "".join("" if (value := inside(part)) is None else str(value) for part in node.expressions)
+        case exp.Sqrt():
+            return _unknown(lambda a: math.sqrt(a) if a >= 0 else None, inside(node.this))
+        case exp.Exp():
+            return _unknown(math.exp, inside(node.this))
+        case exp.Ln():
+            return _unknown(lambda a: _logarithm(a, math.e), inside(node.this))
+        case exp.Log():
+            argument = inside(node.this if node.expression is None else node.expression)
+            return _unknown(lambda a: _logarithm(a, 10 if node.expression is None else raw(node.this)), argument)
         case exp.Floor():
             return _unknown(math.floor, inside(node.this))
         case exp.WidthBucket():
@@ -366,6 +379,11 @@ def look(node: exp.Expression, row: Row, source: Source) -> Value:
         case exp.Anonymous() if str(node.this).upper() == "CLAMP":
             return _unknown(lambda a, b, c: min(max(a, b), c), *(inside(part) for part in node.expressions))
     raise AssertionError(f"the brute force does not know {node.sql()}")
+
+
+def _logarithm(value: Value, base: float) -> float | None:
+    """Infinities and what is beyond 1e150 count as that, what is nearer to zero than 1e-150 as zero."""
+    return math.log(min(value, 1e150)) / math.log(base) if value > 1e-150 else None
 
 
 def _bucket(value: Value, low: Value, high: Value, count: int) -> int:
@@ -392,12 +410,12 @@ def key_values(node: exp.Expression, source: Source) -> tuple[Value, ...] | None
     if isinstance(node, exp.Anonymous):
         return tuple(range(int(node.expressions[1].this), int(node.expressions[2].this) + 1))
     columns = list(node.find_all(exp.Column))
-    assert len(columns) == 1, "a key of one column"
-    inputs = key_values(columns[0], source)
-    if inputs is None:
+    inputs = [values for column in columns if (values := key_values(column, source)) is not None]
+    if len(inputs) < len(columns):
         return None
-    place = source.key(columns[0])
-    return tuple(dict.fromkeys(look(node, Row({place: value}, None), source) for value in inputs))
+    places = [source.key(column) for column in columns]
+    rows = (Row(dict(zip(places, values, strict=True)), None) for values in product(*inputs))
+    return tuple(dict.fromkeys(look(node, row, source) for row in rows))
 
 
 # Aggregates over pieces ----------------------------------------------------------------------------------------------

@@ -77,6 +77,10 @@ _CUSTOMER_NUMBERS = [
     "LEAST(income, 50)",
     "age - income",
     "SIGN(income - 50)",
+    "income / age",
+    "LN(1 + income)",
+    "SQRT(age)",
+    "EXP(CLAMP(income, -9, 5) / 2)",
 ]
 _ORDER_NUMBERS = [
     "amount",
@@ -85,6 +89,9 @@ _ORDER_NUMBERS = [
     "CLAMP(amount, 5, 50)",
     "COALESCE(quantity, 3)",
     "FLOOR(amount / 10)",
+    "amount / quantity",
+    "CLAMP(quantity / amount, -1, 50)",
+    "CLAMP(LOG2(amount), 0, 9)",
 ]
 _CUSTOMER_CONDITIONS = [
     "age > 30",
@@ -94,6 +101,7 @@ _CUSTOMER_CONDITIONS = [
     "age IS NULL",
     "NOT member OR age < 20",
     "city LIKE 'B%'",
+    "CONCAT(city, age) <> 'Bern30'",
 ]
 _ORDER_CONDITIONS = [
     "amount > 10",
@@ -102,6 +110,9 @@ _ORDER_CONDITIONS = [
     "city <> 'Bern'",
     "category IS NOT NULL",
     "quantity % 2 = 0",
+    "amount / quantity > 2",
+    "LOG10(amount) < 1",
+    "city || '/' || category = 'Bern/books'",
 ]
 _CUSTOMER_KEYS = [
     "city",
@@ -110,8 +121,9 @@ _CUSTOMER_KEYS = [
     "CASE WHEN income > 100 THEN 'rich' ELSE 'poor' END",
     "WIDTH_BUCKET(age, 0, 100, 4)",
     "SIGN(age - 40)",
+    "city || '!'",
 ]
-_ORDER_KEYS = ["category", "city", "quantity > 5", "LEAST(GREATEST(quantity, 0), 4)"]
+_ORDER_KEYS = ["CONCAT(category, '-', city)", "category", "city", "quantity > 5", "LEAST(GREATEST(quantity, 0), 4)"]
 
 
 @st.composite

@@ -60,6 +60,21 @@ DISTINCT = [
     ),
 ]
 ASKED += DISTINCT
+ASKED.append(
+    (
+        "SELECT AVG(CLAMP(amount / quantity, 0, 90)) AS q, SUM(LN(1 + amount)) AS l, SUM(CLAMP(LOG2(amount), 0, 9)) AS t, "
+        "AVG(EXP(amount / 100)) AS e, SUM(SQRT(amount)) AS r FROM orders WHERE LOG10(amount) < 2",
+        None,
+    )
+)
+ASKED.append(
+    (
+        "SELECT CONCAT(city, '/', category) AS place, COUNT(*) AS n, SUM(CLAMP(DATE '2024-12-31' - day, 0, 400)) AS d, "
+        "COUNT_IF(day + INTERVAL '3 days' >= DATE '2024-03-01' + INTERVAL 1 MONTH) AS late, "
+        "COUNT_IF(city || coupon LIKE '%s_m%') AS c FROM orders WHERE DATEDIFF('day', DATE '2024-01-10', day) > 0 GROUP BY place",
+        None,
+    )
+)
 ENGINES = [
     "duckdb",
     "parquet",

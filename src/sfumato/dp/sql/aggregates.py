@@ -97,7 +97,7 @@ def taken_out(node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Express
         aggregates.setdefault(asked.text, asked)
         return exp.column(exp.to_identifier(PLACEHOLDER + asked.text, quoted=True))
     if isinstance(node, exp.Window):
-        raise Unsupported("window functions are not supported; aggregate per unit in a sub-query instead")
+        raise Unsupported("a window is computed over the groups of the outer query, not inside an aggregate")
     copied = node.copy()
     for key, value in list(copied.args.items()):
         if isinstance(value, exp.Expression):

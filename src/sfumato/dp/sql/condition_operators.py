@@ -307,7 +307,7 @@ ROWS = (
         OverAnswers(_compared_kind, _between_cell), reads=("low", "high"),
     ),
     Operator(
-        "a IN (b, …)", (exp.In,), "equal to one of some constants", _one_of,
+        "a IN (b, …)", (exp.In,), "equal to one of some constants, or of the values of a public table", _one_of,
         OverAnswers(_compared_kind, _listed), reads=("query", "unnest"),
     ),
     Operator(

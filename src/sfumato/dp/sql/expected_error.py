@@ -41,6 +41,8 @@ _QUANTILES = "its error depends on the answer: how far apart the values around a
 _KEYS = "its error depends on the answer: it is multiplied with a key of the group"
 _UNDEFINED = "its error depends on the answer: it has no value for groups in the middle of their bounds"
 
+_WINDOW = "it is computed over several groups, and the answer says how far it may be off where that is known"
+
 #: What the margin of a number leaves out by which groups are chosen.
 _CHOSEN = "of all groups; one that is shown near the threshold may have far fewer"
 
@@ -174,6 +176,8 @@ class _Expected:
     def note(self, column: AnswerColumn) -> ColumnNote:
         """How far one column may be off."""
         node = column.expression
+        if any(text in self.question.windows for text in noisy_parts(node)):
+            return ColumnNote(column.name, "window", None, note=_WINDOW)
         what = self._statistic(node.name).function if isinstance(node, exp.Column) else "expression"
         chosen = _CHOSEN if selects(self.question, self.price, node) else ""
         if isinstance(node, exp.Column) and self._statistic(node.name).linear:

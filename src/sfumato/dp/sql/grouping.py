@@ -13,9 +13,12 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.texts import with_article
 from sfumato.dp.sql.aggregates import PLACEHOLDER, THERE_ARE, Asked, Quantiles, is_aggregate, taken_out
 from sfumato.dp.sql.catalogue import Lowering, QueryRows, values_of_texts
+from sfumato.dp.sql.excluded_keys import Exclusions
 from sfumato.dp.sql.language import check, is_unknown, lower
+from sfumato.dp.sql.ordering import Ordering
 from sfumato.dp.sql.parse import function_name, group_nodes, sql_text, without_alias
 from sfumato.dp.sql.term import MOST_GROUPS, bounded, possible_values
+from sfumato.dp.sql.windows import WINDOW, WindowColumn, read_window
 from sfumato.engines import expressions as e
 from sfumato.engines.expressions import Kind, Value
 
@@ -74,15 +77,6 @@ class AnswerColumn:
         return tuple(AnswerColumn(f"{self.name}[{place}]", part, self.name) for place, part in parts)
 
 
-@dataclass(frozen=True)
-class Ordering:
-    """One term of ORDER BY, over placeholders."""
-
-    expression: exp.Expression
-    descending: bool
-    nulls_first: bool
-
-
 #: What a declared value of each kind of key is.
 _VALUES: Mapping[Kind, type] = {"string": str, "integer": int, "boolean": bool, "date": datetime.date}
 
@@ -124,15 +118,19 @@ class Grouping:
             raise Unsupported("SELECT * would show single rows, which never leave; ask for aggregates")
         self.keys: list[Key] = []
         self.nodes: list[str] = []
-        count = 1
+        #: The windows of the query, by the texts of their placeholders.
+        self.windows: dict[str, WindowColumn] = {}
+        count, exclusions = 1, Exclusions(rows)
         for node in group_nodes(select):
             plain, label = self._key_node(without_alias(node))
-            term = bounded(lower(plain, rows.resolve))
+            term = exclusions.narrowed(bounded(lower(plain, exclusions.resolve)))
             if self._text(plain) in self.nodes:
                 continue
             values = possible_values(term)
             if label in declared:
                 values = _fitting(label, declared[label], term.kind)
+            elif values == ():
+                raise Unsupported(f"no declared value of the grouping key '{label[:60]}' meets WHERE: there is no group to show")
             if term.kind not in ("string", "integer", "boolean", "date"):
                 raise Unsupported(
                     f"a {term.kind} cannot be a grouping key; group by WIDTH_BUCKET(x, low, high, n), FLOOR(x / 10), "
@@ -178,11 +176,41 @@ class Grouping:
                 return exp.Paren(this=aliased[part.name].copy())
             return part
 
-        node = node.transform(written_out)
-        return self._placed(taken_out(self._with_keys(node), aggregates))
+        return self._over_groups(node.transform(written_out), aggregates)
+
+    def _over_groups(self, node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Expression:
+        return self._placed(taken_out(self._with_keys(self._windowed(node, aggregates)), aggregates))
+
+    def _windowed(self, node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Expression:
+        """The expression with placeholders for its windows."""
+
+        def placed(part: exp.Expression) -> exp.Expression:
+            if part.find(exp.Window) is not None:
+                raise Unsupported("a window inside a window is not supported; compute one of them from the answer")
+            expression = self.over_groups(part, aggregates)
+            check(expression, self._kind)
+            return expression
+
+        def ordered(entry: exp.Ordered) -> Ordering:
+            return Ordering(placed(entry.this), bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))
+
+        def replaced(part: exp.Expression) -> exp.Expression:
+            if not isinstance(part, exp.Window):
+                return part
+            window = read_window(part, placed, ordered)
+            if window.argument is not None and check(window.argument, self._kind) not in ("number", None):
+                raise Unsupported("a window is computed over numbers: aggregates, and expressions of them")
+            texts = {held.text: text for text, held in self.windows.items()}
+            text = texts.get(window.text, f"{WINDOW}{len(self.windows)}")
+            self.windows[text] = window
+            return exp.column(exp.to_identifier(PLACEHOLDER + text, quoted=True))
+
+        return node.transform(replaced) if node.find(exp.Window) is not None else node
 
     def condition(self, node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Expression:
         """The condition of HAVING."""
+        if node.find(exp.Window) is not None:
+            raise Unsupported("HAVING is decided before windows are computed; choose from the answer instead")
         condition = self.over_groups(node, aggregates)
         if check(condition, self._kind) not in ("boolean", None):
             raise Unsupported("HAVING needs a condition")
@@ -224,14 +252,14 @@ class Grouping:
                 raise Unsupported(
                     f"the column '{part.name[:60]}' must be in GROUP BY or inside an aggregate: single rows never leave"
                 )
-            if isinstance(part, (exp.Select, exp.Subquery, exp.Window)):
-                raise Unsupported("a sub-query or window inside an expression is not supported")
+            if isinstance(part, (exp.Select, exp.Subquery)):
+                raise Unsupported("a sub-query inside an expression is not supported, unless it reads public tables alone")
         return node
 
     def shown(self, item: exp.Expression, aggregates: dict[str, Asked]) -> AnswerColumn:
         """A column of the answer."""
         node = item.this if isinstance(item, exp.Alias) else item
-        expression = self._placed(taken_out(self._with_keys(node), aggregates))
+        expression = self._over_groups(node, aggregates)
         for part in expression.expressions if isinstance(expression, Quantiles) else (expression,):
             check(part, self._kind)
         named = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else sql_text(node).lower()

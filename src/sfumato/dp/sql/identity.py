@@ -29,6 +29,7 @@ from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.normal_form import NormalRows, form, normal_rows
 from sfumato.dp.sql.parse import sql_text
 from sfumato.dp.sql.question import Question
+from sfumato.dp.sql.windows import WindowColumn
 from sfumato.engines import expressions as e
 from sfumato.engines.class_queries import ROWS
 
@@ -155,7 +156,14 @@ def _shown(question: Question) -> str:
     order = [[spelled(each.expression), each.descending, each.nulls_first] for each in question.order]
     having = None if question.having is None else spelled(question.having)
     statistics = [repr(statistic) for statistic in question.statistics.values()]
-    return form(statistics, shown, having, order, question.limit, question.offset)
+    windows = [_window(each, spelled) for each in question.windows.values()]
+    return form(statistics, shown, having, order, question.limit, question.offset, *([windows] if windows else []))
+
+
+def _window(window: WindowColumn, spelled: Callable[[exp.Expression], str]) -> list[Any]:
+    parts = [None if part is None else spelled(part) for part in (window.argument, window.default)]
+    order = [[spelled(each.expression), each.descending, each.nulls_first] for each in window.order]
+    return [window.function, *parts, [spelled(part) for part in window.partition], order, window.rows, window.offset]
 
 
 def _placeholders(question: Question) -> Callable[[exp.Expression], str]:

@@ -14,11 +14,15 @@ from sqlglot import exp
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.aggregates import Asked
 from sfumato.dp.sql.catalogue import Catalogue, KnownTable, Lowering, QueryRows
-from sfumato.dp.sql.grouping import AnswerColumn, Grouping, Key, Ordering
+from sfumato.dp.sql.date_operators import with_constant_dates
+from sfumato.dp.sql.grouping import AnswerColumn, Grouping, Key
 from sfumato.dp.sql.measurement import QueryMeasurement, StatisticPlan
+from sfumato.dp.sql.ordering import Ordering
 from sfumato.dp.sql.parse import sql_text
+from sfumato.dp.sql.public_constants import with_public_constants
 from sfumato.dp.sql.rows import source_rows
 from sfumato.dp.sql.statistic import Statistic
+from sfumato.dp.sql.windows import WindowColumn
 from sfumato.engines.expressions import Value
 
 
@@ -39,6 +43,7 @@ class Question:
     tables: Mapping[str, KnownTable] = field(repr=False)
     primary: str = ""
     typed: bool = False  # it reads a private column, or protects a unit, of another type than text
+    windows: Mapping[str, WindowColumn] = field(default_factory=dict)
 
     @property
     def discovers(self) -> bool:
@@ -77,6 +82,8 @@ def understand(
 
     `order` are further columns that truncation will need.
     """
+    text = sql_text(select)
+    select = with_constant_dates(with_public_constants(select, catalogue))
     lowering = Lowering(catalogue, referenced=referenced(select, order))
     if select.args.get("distinct"):
         raise Unsupported("SELECT DISTINCT on the outside is not supported; use GROUP BY with an aggregate such as COUNT(*)")
@@ -98,7 +105,7 @@ def understand(
     measuring = StatisticPlan(rows, aggregates.values())
     statistics = {text: measuring.statistic(asked) for text, asked in aggregates.items()}
     return Question(
-        text=sql_text(select),
+        text=text,
         rows=rows,
         keys=tuple(grouping.keys),
         measurements=tuple(measuring.measurements.values()),
@@ -111,6 +118,7 @@ def understand(
         tables=dict(lowering.read),
         primary=lowering.primary,
         typed=any(_reads_types(table, lowering.referenced) for table in lowering.read.values()),
+        windows=grouping.windows,
     )
 
 

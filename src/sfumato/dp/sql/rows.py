@@ -128,8 +128,8 @@ def filtered(rows: QueryRows, node: exp.Expression) -> QueryRows:
 
 
 _REFUSED = {
-    "windows": "window functions are not supported; aggregate per unit in a sub-query instead",
-    "qualify": "QUALIFY is not supported",
+    "windows": "WINDOW name AS (…) is not supported; write it out as OVER (…)",
+    "qualify": "QUALIFY is not supported; choose from the answer instead",
     "pivots": "PIVOT is not supported; use GROUP BY",
     "laterals": "LATERAL is not supported",
     "match": "MATCH_RECOGNIZE is not supported",
@@ -235,6 +235,11 @@ def _shown(select: exp.Select, rows: QueryRows, lowering: Lowering) -> QueryRows
     """What a sub-query makes of the rows of FROM, JOIN and WHERE."""
     if select.args.get("limit") or select.args.get("offset"):
         raise Unsupported("LIMIT in a sub-query mixes the rows of different units; put it on the outer query")
+    if any(item.find(exp.Window) is not None for item in select.expressions):
+        raise Unsupported(
+            "a window is computed over the groups of the outer query, not over the rows of a sub-query, where it would mix "
+            "units; aggregate per unit there instead"
+        )
     grouped = select.args.get("group") or select.args.get("distinct") or select.args.get("having")
     if grouped or any(isinstance(part, exp.AggFunc) for item in select.expressions for part in item.walk()):
         return per_unit_rows(select, rows, lowering)
