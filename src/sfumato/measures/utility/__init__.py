@@ -24,6 +24,7 @@ KEYS: dict[str, tuple[str, str]] = {
     "loss": ("Loss", f"{_ROOM}.loss"),
     "machine_learning": ("MachineLearningLoss", f"{_ROOM}.machine_learning"),
     "moments": ("MomentsLoss", f"{_ROOM}.moments"),
+    "overall_loss": ("OverallLoss", f"{_ROOM}.overall_loss"),
     "pil": ("ProbabilisticInformationLoss", f"{_ROOM}.probabilistic_loss"),
     "propensity": ("PropensityScore", f"{_ROOM}.propensity"),
     "query_error": ("QueryError", f"{_ROOM}.query_error"),
