@@ -14,6 +14,7 @@ KEYS: dict[str, tuple[str, str]] = {
     "class_count": ("ClassCount", f"{_ROOM}.class_sizes"),
     "classification": ("Classification", f"{_ROOM}.classification"),
     "clustering": ("ClusteringAgreement", f"{_ROOM}.clustering"),
+    "detail_kept": ("DetailKept", f"{_ROOM}.detail_kept"),
     "discernibility": ("Discernibility", f"{_ROOM}.class_sizes"),
     "distortion": ("Distortion", f"{_ROOM}.distortion"),
     "entropy": ("NonUniformEntropy", f"{_ROOM}.non_uniform_entropy"),
