@@ -23,7 +23,7 @@ KNOWN, KEPT, WIDTH = "known cells", "kept", "mean width"
 class KnownCells:
     """Of one column: how many cells were known, how many of them are shown as they were, and their mean width."""
 
-    known: int
+    total: int
     kept: int
     width: float
 
@@ -50,9 +50,9 @@ class DetailKept(Measure[Rows | None, ReleasedTable]):
         rows, parts, shares = rows_of(original), {}, []
         for column in columns:
             cells = known_cells(column, int(rows.num_rows - rows.column(column.name).null_count), records_of(released))
-            if not cells.known:
+            if not cells.total:
                 continue
-            parts[f"{column.name}, {KNOWN}"] = float(cells.known)
+            parts[f"{column.name}, {KNOWN}"] = float(cells.total)
             parts[f"{column.name}, {KEPT}"] = float(cells.kept)
             parts[f"{column.name}, {WIDTH}"] = cells.width
             shares.append(1.0 - cells.width)
@@ -60,8 +60,8 @@ class DetailKept(Measure[Rows | None, ReleasedTable]):
         return Score(self.key, sum(shares) / len(shares) if shares else 1.0, "higher", meaning, MappingProxyType(parts))
 
 
-def known_cells(column: ShownColumn, known: int, records: int) -> KnownCells:
-    """The counts of one column, of which `known` cells of `records` records were known."""
+def known_cells(column: ShownColumn, total: int, records: int) -> KnownCells:
+    """The counts of one column, of which `total` cells of `records` records were known."""
     kept = missing = wide = 0
     lost = 0.0
     for text, count, loss in zip(column.coded.values, column.counts.tolist(), column.losses.tolist(), strict=True):
@@ -74,8 +74,8 @@ def known_cells(column: ShownColumn, known: int, records: int) -> KnownCells:
             lost += count * loss
     suppressed = records - kept - missing - wide
     generalised = wide + suppressed  # of known values and of missing ones
-    share = (known - kept) / generalised if generalised else 0.0
-    return KnownCells(known, kept, (lost + suppressed) * min(share, 1.0) / known if known else 0.0)
+    share = (total - kept) / generalised if generalised else 0.0
+    return KnownCells(total, kept, (lost + suppressed) * min(share, 1.0) / total if total else 0.0)
 
 
 def in_words(score: Score) -> list[str]:
