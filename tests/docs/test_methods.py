@@ -20,6 +20,7 @@ from sfumato.data.schema import Column, HierarchySpec, Schema
 
 METHODS = [
     sf.Lattice(0.3),
+    sf.LeastLoss(),
     sf.LocalRecoding(),
     sf.LocalRecoding(1.0, refine=False),
     sf.Mondrian(),

@@ -61,6 +61,8 @@ class Search(Declared, ABC):
     one_level: ClassVar[bool] = False
     #: Whether it can reckon with an adversary who knows some items of a set.
     recodes_sets = False
+    #: What the searches are called of which it keeps one, where it runs several; a certificate names it.
+    keeps_one_of: ClassVar[tuple[str, ...]] = ()
     #: What is measured of the use and of the risk of a release where nobody says.
     usual_measures: ClassVar[tuple[tuple[str, ...], tuple[str, ...]]] = (("loss",), ())
 
