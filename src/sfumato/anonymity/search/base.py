@@ -178,9 +178,3 @@ def by_tuple(problem: Problem, class_of_tuple: NDArray[np.int64], shown: tuple[S
     """A recoding that treats all records of a tuple alike."""
     table = problem.table
     return Recoding.whole_cells(class_of_tuple[table.tuple_of_cell], table.cell_counts, shown, classes)
-
-
-def refuse(problem: Problem, why: str) -> Infeasible:
-    """The error of a search that found no release."""
-    names = ", ".join(guarantee.key for guarantee in problem.guarantees)
-    return Infeasible(f"{names}: {why}")

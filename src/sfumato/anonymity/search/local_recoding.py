@@ -17,8 +17,9 @@ from typing import Annotated, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymity.search.base import Problem, Search, Step, Suppression, refuse
+from sfumato.anonymity.search.base import Problem, Search, Step, Suppression
 from sfumato.anonymity.search.classes import show
+from sfumato.anonymity.search.infeasible import refuse
 from sfumato.anonymity.search.lattice import search
 from sfumato.anonymity.search.node_tables import NodeTables, node_tables
 from sfumato.anonymity.search.ranges import Cutting
