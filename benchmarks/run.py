@@ -56,6 +56,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         masking,
         measuring,
         noise,
+        passengers,
         queries,
         searches,
         sessions,
@@ -80,6 +81,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
     ]
     if not quick:
         groups.append(masking.long_cases)
+        groups.append(passengers.cases)
         groups.append(linkage.long_cases)
         groups.append(lambda: large.long_cases(folder))
         groups.append(lambda: queries.long_cases(folder))

@@ -50,3 +50,16 @@ def test_twelve_rich_columns_are_searched_and_the_release_keeps_the_promise() ->
     assert measure(release.data, release.schema, sf.KAnonymity(3)).holds
     assert release.details["gap"] > 0
     assert not release.details["optimal"]
+
+
+def test_a_large_lattice_is_searched_as_well_as_by_simple_searches() -> None:
+    """Fewer passengers and less time than in the benchmark; what is found is looked at again without the search's tables."""
+    import sfumato as sf
+    from benchmarks import passengers
+
+    people = passengers.passengers(400)
+    outcome = sf.Lattice(suppression=0.05, time_limit=1.0).run(people, [sf.KAnonymity(5)])
+    assert outcome.details["nodes"] == 679_477_248 and not outcome.details["optimal"] and outcome.details["gap"] > 0
+    assert outcome.result.class_sizes().min() >= 5 and outcome.result.suppressed <= 20
+    simple = passengers.top_down(passengers.Bench(people, 1.0))
+    assert outcome.details["loss"] <= simple + 1e-9
