@@ -119,22 +119,22 @@ class Descents:
 
     def _descend(self, start: Levels) -> None:
         """Move to the first better neighbour, those with the lowest bound first, as long as there is one."""
-        node, known = start, self.check(start)
+        node, here = start, self.check(start)
         while not self.over():
-            step = self._better(node, known)
+            step = self._better(node, here)
             if step is None:
                 break
-            node, known = step
-        if known.loss < self.best[0] - EQUAL:
-            self.best = (known.loss, node)
+            node, here = step
+        if here.loss < self.best[0] - EQUAL:
+            self.best = (here.loss, node)
 
-    def _better(self, node: Levels, known: Looked) -> tuple[Levels, Looked] | None:
-        penalty = known.penalty
+    def _better(self, node: Levels, here: Looked) -> tuple[Levels, Looked] | None:
+        penalty = here.penalty
         for bound, near in sorted(self._neighbours(node, penalty)):
-            if self.over() or bound >= known.loss - EQUAL:
+            if self.over() or bound >= here.loss - EQUAL:
                 return None
             looked = self.check(near)
-            if looked.loss < known.loss - EQUAL:
+            if looked.loss < here.loss - EQUAL:
                 return near, looked
         return None
 
