@@ -273,7 +273,7 @@ def test_guarantees_and_a_search_are_written_in_words() -> None:
         "KAnonymity(k=5) + DistinctLDiversity(l=2, attribute=by + by) by Lattice(suppression=0.05)",
         "KAnonymity(k=5) + DistinctLDiversity(l=3, attribute=by + by) by Lattice",
         "KAnonymity(k=5) + DistinctLDiversity(l=3, attribute=by + by) by Lattice(suppression=0.05)",
-        "KAnonymity(k=7) by LocalRecoding",
+        "KAnonymity(k=7) by LeastLoss",
         "KAnonymity(k=9) by CellSuppression",
     ]
     assert [method_of(json.loads(json.dumps(method.described()))) for method in methods] == methods

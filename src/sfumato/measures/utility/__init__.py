@@ -29,6 +29,7 @@ KEYS: dict[str, tuple[str, str]] = {
     "pil": ("ProbabilisticInformationLoss", f"{_ROOM}.probabilistic_loss"),
     "propensity": ("PropensityScore", f"{_ROOM}.propensity"),
     "query_error": ("QueryError", f"{_ROOM}.query_error"),
+    "range_shown": ("RangeShown", f"{_ROOM}.range_shown"),
     "recommender": ("RecommenderLoss", f"{_ROOM}.recommender"),
     "regression": ("RegressionLoss", f"{_ROOM}.regression"),
     "suppressed": ("Suppressed", f"{_ROOM}.class_sizes"),
