@@ -93,7 +93,7 @@ def test_ranks_and_choices_have_no_margin_and_say_so(shop: sf.Session) -> None:
     assert all({name: row[name] for name in "rsma"} == dict.fromkeys("rsma") for row in answer.intervals().to_pylist())
     assert answer.intervals().to_pylist()[0]["c"] == {"low": 4.0, "high": 4.0}
     notes = {note.name: note for note in shop.explain(query, epsilon=10).columns}
-    assert notes["r"].margin is None and "several groups" in notes["r"].told(0.95)
+    assert notes["r"].margin is None and "several groups" in notes["r"].sentence(0.95)
     with pytest.raises(Unsupported, match="no loss can be told for the column 'r'"):
         shop.cost(query, within=10)
 
@@ -131,7 +131,7 @@ def test_intervals_cover_what_the_bounded_rows_say(query: str) -> None:
 
 
 def _drawn(shop: sf.Session, question: Any, epsilon: int, seed: int) -> tuple[Any, Any]:
-    priced = price(question, Request.of(epsilon=epsilon), shop._bounds)
+    priced = price(question, Request(epsilon=epsilon), shop._bounds)
     return priced, measure(question, priced, default(seed))
 
 

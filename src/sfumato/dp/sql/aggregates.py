@@ -18,7 +18,7 @@ MOST_RANKS = 100
 PLACEHOLDER = "\x00aggregate "
 
 
-class Quantiles(exp.Array):
+class QuantileList(exp.Array):
     """Several quantiles of one column in one call, which make a list: the placeholders of its elements."""
 
 
@@ -198,7 +198,7 @@ def _listed_ranks(node: exp.Expression) -> exp.Array | None:
     return held if isinstance(held, exp.Array) else None
 
 
-def _several(node: exp.Expression, ranks: exp.Array, aggregates: dict[str, Asked]) -> Quantiles:
+def _several(node: exp.Expression, ranks: exp.Array, aggregates: dict[str, Asked]) -> QuantileList:
     if not 1 <= len(ranks.expressions) <= MOST_RANKS:
         raise Unsupported(f"a list of quantiles has 1 to {MOST_RANKS} ranks, such as QUANTILE_CONT(income, [0.25, 0.5, 0.75])")
     elements = []
@@ -208,7 +208,7 @@ def _several(node: exp.Expression, ranks: exp.Array, aggregates: dict[str, Asked
         if listed is not None:
             listed.replace(listed.expressions[place].copy())
         elements.append(taken_out(single, aggregates))
-    return Quantiles(expressions=elements)
+    return QuantileList(expressions=elements)
 
 
 def _rank(node: exp.Expression | None) -> Fraction:

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.core.texts import with_article
-from sfumato.dp.sql.aggregates import PLACEHOLDER, THERE_ARE, Asked, Quantiles, is_aggregate, taken_out
+from sfumato.dp.sql.aggregates import PLACEHOLDER, THERE_ARE, Asked, QuantileList, is_aggregate, taken_out
 from sfumato.dp.sql.catalogue import Lowering, QueryRows, values_of_texts
 from sfumato.dp.sql.excluded_keys import Exclusions
 from sfumato.dp.sql.language import check, is_unknown, lower
@@ -71,7 +71,7 @@ class AnswerColumn:
     @property
     def elements(self) -> tuple[AnswerColumn, ...]:
         """Itself, or a column for each element where it is a list of quantiles."""
-        if not isinstance(self.expression, Quantiles):
+        if not isinstance(self.expression, QuantileList):
             return (self,)
         parts = enumerate(self.expression.expressions, 1)
         return tuple(AnswerColumn(f"{self.name}[{place}]", part, self.name) for place, part in parts)
@@ -243,7 +243,7 @@ class Grouping:
 
     def _placed(self, node: exp.Expression) -> exp.Expression:
         for part in node.walk():
-            if isinstance(part, Quantiles) and part is not node:
+            if isinstance(part, QuantileList) and part is not node:
                 raise Unsupported(_LIST)
             if isinstance(part, exp.Column) and not part.name.startswith((KEY, PLACEHOLDER)):
                 self.rows.find(part)
@@ -260,7 +260,7 @@ class Grouping:
         """A column of the answer."""
         node = item.this if isinstance(item, exp.Alias) else item
         expression = self._over_groups(node, aggregates)
-        for part in expression.expressions if isinstance(expression, Quantiles) else (expression,):
+        for part in expression.expressions if isinstance(expression, QuantileList) else (expression,):
             check(part, self._kind)
         named = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else sql_text(node).lower()
         return AnswerColumn(named, expression)
@@ -276,7 +276,7 @@ class Grouping:
         else:
             named = [column for column in shown if isinstance(node, exp.Column) and not node.table and column.name == node.name]
             expression = named[0].expression if named else self.over_groups(node, aggregates)
-        if isinstance(expression, Quantiles):
+        if isinstance(expression, QuantileList):
             raise Unsupported(_LIST)
         check(expression, self._kind)
         return Ordering(expression, bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))

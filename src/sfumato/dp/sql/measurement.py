@@ -205,11 +205,11 @@ class StatisticPlan:
         if bounds.low is None or bounds.high is None:
             raise needs_bounds(asked.aggregate.called, bounds)
         both = [e.Not(e.IsMissing(term.expression)) for term in (one, other)]
-        known = e.And(tuple(both if condition is None else [condition, *both]))
-        count = self._rows(None, known)
+        both_known = e.And(tuple(both if condition is None else [condition, *both]))
+        count = self._rows(None, both_known)
         squared = {"regr_slope": (True, False), "regr_intercept": (True, False), "corr": (True, True)}
         columns = [
-            self._around(term, known, count, squares=squares)
+            self._around(term, both_known, count, squares=squares)
             for term, squares in zip((one, other), squared.get(asked.function, (False, False)), strict=True)
         ]
         factors = [
@@ -217,13 +217,13 @@ class StatisticPlan:
             for term, each in zip((bounded(one), bounds), columns, strict=True)
         ]
         grid = on_grid(arithmetic("*", *factors), centred=True)
-        total = self._add(QueryMeasurement("", "sum", grid.expression, known, grid.limit, grid.step))
+        total = self._add(QueryMeasurement("", "sum", grid.expression, both_known, grid.limit, grid.step))
         product = Statistic("avg", count=count, total=total, step=grid.step, centre=grid.centre)
         return PairStatistic(asked.function, count=count, one=columns[0], other=columns[1], product=product, total=total)
 
-    def _around(self, raw: Term, known: e.Expression, count: str, *, squares: bool) -> Statistic:
+    def _around(self, raw: Term, both_known: e.Expression, count: str, *, squares: bool) -> Statistic:
         """The sums of a column around the middle of its bounds, over the rows where both columns are known."""
-        moments = self._sums("var_pop", raw, known, squares=squares)
+        moments = self._sums("var_pop", raw, both_known, squares=squares)
         return replace(moments, count=count)
 
     def _units(self, asked: Asked, condition: e.Expression | None) -> Statistic:
