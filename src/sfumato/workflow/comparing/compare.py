@@ -210,9 +210,9 @@ def compare(
         _masked_measure("nearest_record"),
         tuple(_masked_measure(each) for each in also),
     )
-    jobs = [Job(i, mask, f"{seed}/{run}") for i, mask in enumerate(masks) for run in range(runs)]
+    jobs = [Job(i, mask, f"{seed}/{run}") for i, mask in enumerate(masks) for run in range(runs if _draws(mask) else 1)]
     results = _results(people, jobs, measures, workers or os.cpu_count() or 1, _memory(cache), progress)
-    points = tuple(point_of(mask, [results[job] for job in jobs if job.number == i]) for i, mask in enumerate(masks))
+    points = tuple(point_of(mask, [results[job] for job in jobs if job.number == i], runs) for i, mask in enumerate(masks))
     untouched = as_masked(people, people)
     first, second = measures.risk.score(people, untouched), measures.loss.score(people, untouched)
     whole = _lower(first.value, first.better)
@@ -241,6 +241,11 @@ def compare(
         {name: column.role for name, column in people.schema.columns.items()},
         tuple(guessed),
     )
+
+
+def _draws(method: object) -> bool:
+    """Whether another run gives other rows. Of a recoded table, what is read in place of a category is drawn."""
+    return bool(getattr(method, "draws", True))
 
 
 def check_map(path: str | Path) -> Path:

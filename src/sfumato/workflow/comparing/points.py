@@ -68,8 +68,10 @@ class Point:
         return max(pairs) if pairs else None
 
 
-def point_of(mask: Method, results: Sequence[Plain]) -> Point:
-    """The point of a method, from the results of its runs."""
+def point_of(mask: Method, results: Sequence[Plain], runs: int) -> Point:
+    """The point of a method, from the results of its runs; every run of one that draws nothing is like the only one."""
+    seconds = sum(result.get("seconds", 0.0) for result in results)
+    results = list(results) * (runs // len(results))
     refused = next((result["refused"] for result in results if "refused" in result), None)
     if refused is not None:
         return Point(label_of(mask), mask.described(), refused=str(refused))
@@ -87,7 +89,7 @@ def point_of(mask: Method, results: Sequence[Plain]) -> Point:
         runs=len(results),
         left=tuple(results[0]["left"]),
         risk_measure=measure,
-        seconds=sum(result["seconds"] for result in results),
+        seconds=seconds,
         floor=statistics.fmean(result["floor"] for result in results),
         draws=tuple((float(result["gain"]), float(result["loss"])) for result in results),
         guaranteed=isinstance(mask, Recoded),
