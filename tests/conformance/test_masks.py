@@ -73,7 +73,7 @@ def falsified(value: Any) -> list[Any]:
         return [[*value, "certified"], *([*value[:-1], each] for each in (falsified(value[-1]) if value else ()))]
     assert isinstance(value, dict)
     named = [{**value, name: each} for name in value if name not in ("labels", "outputs") for each in falsified(value[name])]
-    return [{**value, "certified": 1}, {}, *named]
+    return [{**value, "certified": 1}, *([{}] if value else []), *named]
 
 
 def test_every_mask_can_be_made_and_stands_at_the_top_level() -> None:
