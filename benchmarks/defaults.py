@@ -25,9 +25,14 @@ _LABOUR = ("REGION", "SEX", "AGE", "MARSTAT", "KINDPERS", "NUMYOUNG", "NUMOLD", 
 
 
 def cases() -> Iterator[Case]:
-    """The default on every table."""
-    for name, make in tables().items():
+    """The default on every table: generated ones, then those that have to be there."""
+    generated = {name: make for name, make in tables().items() if name.startswith("generated")}
+    for name, make in generated.items():
         yield _case(name, make)
+    adult.folder()
+    for name, make in tables().items():
+        if name not in generated:
+            yield _case(name, make)
 
 
 def tables() -> dict[str, Callable[[], Microdata]]:
