@@ -16,8 +16,8 @@ from sfumato.report.wording import number, percentage, plain_name, sentence
 
 #: On a narrow screen the names of methods break, so that state, risk, loss and balance are in sight.
 _NARROW = (
-    "@media (max-width: 34rem) { table { font-size: .8rem; } th, td { padding-right: .4rem; } "
-    "tbody th { overflow-wrap: anywhere; } .state { padding: 0 .2em; } }\n"
+    "@media (max-width: 34rem) { main { padding: 0 .5rem; } table { font-size: .72rem; } th, td { padding-right: .25rem; } "
+    "tbody th { overflow-wrap: anywhere; } .state { padding: 0 .1em; } }\n"
 )
 
 

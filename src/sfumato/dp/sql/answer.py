@@ -309,7 +309,7 @@ def put_together(question: Question, price: Price, measured: Measured) -> Answer
     windows = {text: window_values(window, rows) for text, window in question.windows.items()}
     for place, row in rows:
         row |= {PLACEHOLDER + text: each.values[place] for text, each in windows.items()}
-    shown = in_this_order(rows, question.order)[question.offset :]
+    shown = (in_this_order(rows, question.order) if question.order else list(rows))[question.offset :]
     if question.limit is not None:
         shown = shown[: question.limit]
     cells = tuple(tuple(evaluate(column.expression, row) for column in question.shown) for _, row in shown)
@@ -372,7 +372,9 @@ def _kind(question: Question, expression: exp.Expression, cells: Sequence[Cell])
     if isinstance(expression, exp.Column):
         if expression.name.startswith(KEY):
             return question.keys[int(expression.name.removeprefix(KEY))].kind
-        return "integer" if is_whole(question, expression) else "number"
+        statistic = question.statistics.get(expression.name.removeprefix(PLACEHOLDER))
+        whole = statistic.whole if statistic is not None else is_whole(question, expression)
+        return "integer" if whole else "number"
     present = [cell for cell in cells if cell is not None]
     if present and all(isinstance(cell, bool) for cell in present):
         return "boolean"

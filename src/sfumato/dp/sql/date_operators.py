@@ -153,8 +153,6 @@ def shifted(day: datetime.date, months: int, days: int) -> datetime.date:
 
 def with_constant_dates(select: exp.Select) -> exp.Select:
     """The query with constant dates that are moved by intervals replaced by the dates they are, in answers as in rows."""
-    if select.find(exp.Interval) is None:
-        return select
     copied = select.copy()
     for node in reversed(list(copied.find_all(exp.Add, exp.Sub, bfs=True))):
         day, interval = node.this, node.expression

@@ -21,6 +21,7 @@ from sfumato.dp.sql.term import MOST_GROUPS, bounded, possible_values
 from sfumato.dp.sql.windows import WINDOW, WindowColumn, read_window
 from sfumato.engines import expressions as e
 from sfumato.engines.expressions import Kind, Value
+from sfumato.engines.plan import Filter
 
 #: What the placeholder column of a key begins with in post-processing.
 KEY = "\x00key "
@@ -120,10 +121,12 @@ class Grouping:
         self.nodes: list[str] = []
         #: The windows of the query, by the texts of their placeholders.
         self.windows: dict[str, WindowColumn] = {}
-        count, exclusions = 1, Exclusions(rows)
+        count, exclusions = 1, Exclusions(rows) if isinstance(rows.plan, Filter) else None
         for node in group_nodes(select):
             plain, label = self._key_node(without_alias(node))
-            term = exclusions.narrowed(bounded(lower(plain, exclusions.resolve)))
+            term = bounded(lower(plain, rows.resolve if exclusions is None else exclusions.resolve))
+            if exclusions is not None:
+                term = exclusions.narrowed(term)
             if self._text(plain) in self.nodes:
                 continue
             values = possible_values(term)

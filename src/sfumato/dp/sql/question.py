@@ -83,7 +83,10 @@ def understand(
     `order` are further columns that truncation will need.
     """
     text = sql_text(select)
-    select = with_constant_dates(with_public_constants(select, catalogue))
+    if select.find(exp.Subquery, exp.In) is not None:
+        select = with_public_constants(select, catalogue)
+    if select.find(exp.Interval) is not None:
+        select = with_constant_dates(select)
     lowering = Lowering(catalogue, referenced=referenced(select, order))
     if select.args.get("distinct"):
         raise Unsupported("SELECT DISTINCT on the outside is not supported; use GROUP BY with an aggregate such as COUNT(*)")
