@@ -153,12 +153,12 @@ def _records(matrix: Any) -> Any:
 
 
 def _probabilistic() -> Case:
-    from sfumato.measures.risk.linkage.probabilistic_linkage import probabilistic_credit
+    from sfumato.measures.risk.linkage.probabilistic_linkage import probabilistic_links
 
     original, masked = (_records(side) for side in _files(100_000, 0.1))
     return Case(
         f"probabilistic linkage, 100,000 records, {_WIDTH} columns, 10 bins",
-        lambda _: probabilistic_credit(original, masked, 10)[0],
+        lambda _: probabilistic_links(original, masked, 10).credit,
         unit="s",
         limit=4.0,
         repeats=1,

@@ -49,11 +49,26 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Case]:
     """The cases asked for; those of a group whose data are missing are skipped, and that is said."""
-    from benchmarks import large, linkage, masking, measuring, noise, queries, searches, sessions, starting, swapping, synthesis
+    from benchmarks import (
+        defaults,
+        large,
+        linkage,
+        masking,
+        measuring,
+        noise,
+        passengers,
+        queries,
+        searches,
+        sessions,
+        starting,
+        swapping,
+        synthesis,
+    )
 
     groups: list[Callable[[], Iterator[Case]]] = [
         starting.cases,
         searches.cases,
+        defaults.cases,
         measuring.cases,
         queries.cases,
         noise.cases,
@@ -66,6 +81,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
     ]
     if not quick:
         groups.append(masking.long_cases)
+        groups.append(passengers.cases)
         groups.append(linkage.long_cases)
         groups.append(lambda: large.long_cases(folder))
         groups.append(lambda: queries.long_cases(folder))

@@ -45,6 +45,7 @@ from sfumato.anonymity.search.cell_suppression import CellSuppression as CellSup
 from sfumato.anonymity.search.hybrid import Hybrid as Hybrid
 from sfumato.anonymity.search.k_member import KMember as KMember
 from sfumato.anonymity.search.lattice import Lattice as Lattice
+from sfumato.anonymity.search.least_loss import LeastLoss as LeastLoss
 from sfumato.anonymity.search.local_recoding import LocalRecoding as LocalRecoding
 from sfumato.anonymity.search.mondrian import Mondrian as Mondrian
 from sfumato.anonymity.recoded import Recoded as Recoded

@@ -208,3 +208,20 @@ def test_a_promise_without_a_bound_is_not_forgotten_beside_a_smallest_chance_of_
     asked = [RecursiveLDiversity(1.5, 2, "s", protected_values=("a",)), DeltaPresence(0.2, 1.0)]
     outcome = Lattice().run(given_people.microdata(), asked, population=given_people.register())
     assert outcome.details["levels"] == {"q": 0}
+
+
+def test_a_summary_says_where_the_optimum_is_not_proven_and_its_gap() -> None:
+    import sfumato as sf
+    from sfumato.report.summary import summary, summary_lines
+
+    people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
+    proven = sf.protect(people, [sf.KAnonymity(3)], sf.Lattice(suppression=0.05), seed=1)
+    assert not any(line.startswith("optimum") for line in summary_lines(proven))
+    cut_short = sf.protect(people, [sf.KAnonymity(3)], sf.Lattice(suppression=0.05, time_limit=1e-9), seed=1)
+    (line,) = [line for line in summary_lines(cut_short) if line.startswith("optimum")]
+    gap = cut_short.details["gap"]
+    assert gap > 0 and f"{gap:.4f}" in line and f"{cut_short.details['loss']:.4f}" in line
+    assert cut_short.details["loss"] - gap <= proven.details["loss"] + 1e-9
+    assert summary(cut_short)["details"]["gap"] == gap and summary(cut_short)["details"]["optimal"] is False
+    (line,) = [line for line in summary_lines(sf.protect(people, [sf.KAnonymity(3)], seed=1)) if line.startswith("optimum")]
+    assert "LeastLoss gives no bound" in line

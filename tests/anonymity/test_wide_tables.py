@@ -50,3 +50,20 @@ def test_twelve_rich_columns_are_searched_and_the_release_keeps_the_promise() ->
     assert measure(release.data, release.schema, sf.KAnonymity(3)).holds
     assert release.details["gap"] > 0
     assert not release.details["optimal"]
+
+
+def test_a_large_lattice_is_searched_as_well_as_from_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fewer passengers than in the benchmark, and a clock that counts the looks at it, so that a busy machine finds the same."""
+    import itertools
+    from unittest import mock
+
+    import sfumato as sf
+    from benchmarks import passengers
+
+    people = passengers.passengers(400)
+    monkeypatch.setattr("sfumato.anonymity.search.boxes.time", mock.Mock(monotonic=itertools.count().__next__))
+    outcome = sf.Lattice(suppression=0.05, time_limit=2000.0).run(people, [sf.KAnonymity(5)])
+    assert outcome.details["nodes"] == 679_477_248 and not outcome.details["optimal"] and outcome.details["gap"] > 0
+    assert outcome.result.class_sizes().min() >= 5 and outcome.result.suppressed <= 20
+    simple = passengers.top_down(passengers.Bench(people, 60.0))
+    assert outcome.details["loss"] <= simple + 1e-9

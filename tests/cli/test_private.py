@@ -33,6 +33,7 @@ type = "integer"
 bounds = [0, 100000]
 """
 BY_SEX = "SELECT sex, COUNT(*) AS n, AVG(income) AS income FROM people GROUP BY sex ORDER BY sex"
+QUARTILES = "SELECT QUANTILE_CONT(age, [0.25, 0.75]) AS ages FROM people"
 COUNT = "SELECT COUNT(*) AS n FROM people"
 BOUNDS = ["--max-rows", "1", "--max-groups", "1"]
 ON = ["--data", "people.csv", "--schema", "people.toml", "--analyst", "ann"]
@@ -99,6 +100,20 @@ def test_the_owner_is_told_when_the_schema_names_another_ledger(place: Path, cap
     assert told.startswith("notice: the schema says") and "charges another one" in told
     assert run(query(COUNT, "--epsilon", "0.1", "--explain")) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_several_quantiles_are_a_list_in_json_and_a_column_each_on_the_terminal(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = as_json(query(QUARTILES, "--epsilon", "1", "--output", "out"), capsys)
+    (row,), (margins,), (ends,) = (told[part] for part in ("rows", "margins", "intervals"))
+    assert len(row["ages"]) == len(margins["ages"]) == len(ends["ages"]) == 2 and told["left"]["epsilon"] == "1/1"
+    assert all(end["low"] <= value <= end["high"] for value, end in zip(row["ages"], ends["ages"], strict=True))
+    assert run(["verify", "out", "--ledger", "sfumato-ledger.db"]) == 0
+    capsys.readouterr()
+    assert run(query(QUARTILES, "--epsilon", "1")) == 0
+    first = capsys.readouterr().out.splitlines()
+    assert first[0].split() == ["ages[1]", "ages[2]"] and str(row["ages"][0]) in first[1]
 
 
 def test_json_has_rows_errors_margins_and_costs(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ GUARANTEE_KINDS: dict[str, type[Any]] = registry.every("guarantee")
 VARIANTS: dict[str, Sequence[dict[str, Any]]] = {
     "CellSuppression": [{"step": 0.5}],
     "Lattice": [{"suppression": 0.3, "max_nodes": 1}],
+    "LeastLoss": [{"step": 1.0}],
     "LocalRecoding": [{"refine": False, "suppression": 0.5}, {"step": 1.0}],
     "Mondrian": [{"relaxed": True}],
     "TopDown": [{"heuristic": "fewest_children"}, {"partial": True}],

@@ -21,6 +21,7 @@ from tests.examples import examples
 
 METHODS = [
     sf.Lattice(0.3),
+    sf.LeastLoss(),
     sf.LocalRecoding(),
     sf.LocalRecoding(1.0, refine=False),
     sf.Mondrian(),

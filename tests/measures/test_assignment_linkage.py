@@ -92,7 +92,7 @@ def test_a_person_published_twice_is_found_by_either_row() -> None:
     twice = Masked(table(X[rows]), PEOPLE.schema, NAMES, rows)
     score = AssignmentLinkage().score(PEOPLE, twice)
     assert score.value == pytest.approx(1.0)
-    assert score.parts["baseline"] == pytest.approx(2 / 100)
+    assert score.floor == pytest.approx(2 / 100)
 
 
 def test_missing_values_are_assigned_too() -> None:

@@ -37,9 +37,9 @@ def test_a_perfect_mask_brings_linkage_to_the_baseline(distance: str) -> None:
     for seed in range(20):
         x = numbers(500, seed)
         score = DistanceLinkage(distance).score(people(x), table(resampled(x, seed)))
-        assert score.parts["baseline"] == pytest.approx(1 / 500)
+        assert score.floor == pytest.approx(1 / 500)
         right += score.value * 500
-        missed += not score.parts["interval low"] <= score.parts["baseline"] <= score.parts["interval high"]
+        missed += not score.interval[0] <= score.floor <= score.interval[1]
     assert 1 <= right <= 46
     assert missed <= 10
 
@@ -189,8 +189,8 @@ def test_a_person_published_several_times_is_found_by_any_row(distance: str, kno
     score = DistanceLinkage(distance, knowledge=knowledge).score(PEOPLE, Masked(table(X[rows]), PEOPLE.schema, NAMES, rows))
     assert score.value == pytest.approx(1.0)
     times = np.bincount(rows) / rows.size
-    assert score.parts["baseline"] == pytest.approx(float(times @ times))
-    assert score.parts["interval low"] <= score.value <= score.parts["interval high"]
+    assert score.floor == pytest.approx(float(times @ times))
+    assert score.interval[0] <= score.value <= score.interval[1]
 
 
 def test_publishing_everybody_twice_changes_no_chance() -> None:

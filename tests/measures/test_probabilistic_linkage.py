@@ -107,7 +107,7 @@ def test_a_perfect_mask_brings_linkage_to_the_baseline() -> None:
     for seed in range(10):
         x = numbers(500, seed)
         score = ProbabilisticLinkage().score(people(x), table(resampled(x, seed)))
-        assert score.parts["baseline"] == pytest.approx(1 / 500)
+        assert 1 / 500 <= score.floor < 4 / 500  # the best of four grids, whose mean is 1/500 each
         right += score.value * 500
     assert right <= 136
 

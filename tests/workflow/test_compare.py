@@ -24,6 +24,7 @@ from sfumato.workflow.comparing import measuring
 from sfumato.workflow.comparing.grid import expanded, label_of, method_of, typed
 from tests.workflow.test_mask import SCHEMA, table
 
+USUAL_RISK = registry.make("measure", {"name": "disclosure_risk", "linkage": "largest"})
 METHODS = ["Mdav(k=[3, 10])", "RankSwapping, p=[2, 20]", sf.AdditiveNoise(0.1), {"name": "MultiplicativeNoise", "alpha": 10}]
 
 
@@ -34,7 +35,7 @@ def people() -> sf.Microdata:
 
 @pytest.fixture(scope="module")
 def found(people: sf.Microdata) -> Iterator[Any]:
-    yield sf.compare(people, METHODS, cache=False, workers=1)
+    yield sf.compare(people, METHODS, runs=1, cache=False, workers=1)
 
 
 def test_lists_are_tried_one_by_one_and_lists_by_nature_are_not() -> None:
@@ -60,8 +61,10 @@ def test_every_point_is_what_the_measures_say(people: sf.Microdata, found: Any) 
 
     masked = sf.Mdav(3).apply(people, seed="compare/0").result
     point = found.points[0]
-    assert point.risk == pytest.approx(registry.make("measure", "disclosure_risk").score(people, masked).value)
-    assert point.loss == pytest.approx(registry.make("measure", "information_loss").score(people, masked).value)
+    assert point.risk == pytest.approx(USUAL_RISK.score(people, masked).value)
+    assert point.loss == pytest.approx(registry.make("measure", "overall_loss").score(people, masked).value)
+    score = USUAL_RISK.score(people, masked)
+    assert (point.floor, point.gain) == pytest.approx((score.floor, score.gain))
 
 
 def test_the_original_loses_nothing_and_is_found(found: Any) -> None:
@@ -71,7 +74,7 @@ def test_the_original_loses_nothing_and_is_found(found: Any) -> None:
 def test_the_front_is_what_nobody_betters(found: Any) -> None:
     for point in found.measured:
         bettered = any(
-            other.risk <= point.risk and other.loss <= point.loss and (other.risk, other.loss) != (point.risk, point.loss)
+            other.gain <= point.gain and other.loss <= point.loss and (other.gain, other.loss) != (point.gain, point.loss)
             for other in found.measured
         )
         assert (point in found.front) == (not bettered)
@@ -80,7 +83,7 @@ def test_the_front_is_what_nobody_betters(found: Any) -> None:
 
 @pytest.mark.slow
 def test_processes_and_this_process_find_the_same(people: sf.Microdata, found: Any) -> None:
-    apart = sf.compare(people, METHODS, cache=False, workers=2)
+    apart = sf.compare(people, METHODS, runs=1, cache=False, workers=2)
     assert [(point.risk, point.loss) for point in apart.points] == [(point.risk, point.loss) for point in found.points]
 
 
@@ -96,19 +99,19 @@ def test_what_was_measured_is_not_measured_again(people: sf.Microdata, found: An
 
     monkeypatch.setattr(measuring, "evaluate", counted)
     with pytest.raises(Cancelled):
-        sf.compare(people, METHODS, cache=tmp_path, workers=1)
+        sf.compare(people, METHODS, runs=1, cache=tmp_path, workers=1)
     assert len(list(tmp_path.glob("*.json"))) == 3
-    again = sf.compare(people, METHODS, cache=tmp_path, workers=1)
+    again = sf.compare(people, METHODS, runs=1, cache=tmp_path, workers=1)
     assert len(seen) == 4 + 3
     assert [(point.risk, point.loss) for point in again.points] == [(point.risk, point.loss) for point in found.points]
-    sf.compare(people, METHODS, cache=tmp_path, workers=1)
+    sf.compare(people, METHODS, runs=1, cache=tmp_path, workers=1)
     assert len(seen) == 7
-    sf.compare(sf.read(table(199), SCHEMA), ["Mdav(k=3)"], cache=tmp_path, workers=1)
+    sf.compare(sf.read(table(199), SCHEMA), ["Mdav(k=3)"], runs=1, cache=tmp_path, workers=1)
     assert len(seen) == 8  # other data
 
 
 def test_the_cache_holds_scores_and_no_record(people: sf.Microdata, tmp_path: Path) -> None:
-    sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(ratio=0.1)"], cache=tmp_path, workers=1)
+    sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(ratio=0.1)"], runs=1, cache=tmp_path, workers=1)
     for file in tmp_path.glob("*.json"):
         content = file.read_text()
         assert set(json.loads(content)) >= {"risk", "loss"}
@@ -116,7 +119,7 @@ def test_the_cache_holds_scores_and_no_record(people: sf.Microdata, tmp_path: Pa
     first, second = sorted(tmp_path.glob("*.json"))
     first.write_text("damaged")
     second.write_text('{"risk": 0.0}')
-    assert len(sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(ratio=0.1)"], cache=tmp_path, workers=1).measured) == 2
+    assert len(sf.compare(people, ["Mdav(k=3)", "AdditiveNoise(ratio=0.1)"], runs=1, cache=tmp_path, workers=1).measured) == 2
 
 
 def test_texts_and_hierarchy_files_are_part_of_what_is_remembered(tmp_path: Path) -> None:
@@ -184,7 +187,7 @@ def test_columns_a_method_cannot_change_are_named_and_still_used_against_it() ->
 
 
 def test_limits_steer_the_recommendation(people: sf.Microdata, found: Any) -> None:
-    strict = dataclasses.replace(found, most_risk=found.front[0].risk)
+    strict = dataclasses.replace(found, most_risk=found.front[0].gain)
     assert strict.recommended is found.front[0]
     none = dataclasses.replace(found, most_risk=0.0, most_loss=0.0)
     assert none.recommended is None and "None of them" in " ".join(none.reasons)
@@ -211,7 +214,7 @@ def test_runs_are_averaged(people: sf.Microdata) -> None:
     found = sf.compare(people, [sf.AdditiveNoise(0.5)], runs=3, cache=False, workers=1)
     [point] = found.points
     assert point.runs == 3 and point.spread[0] > 0
-    single = [sf.compare(people, [sf.AdditiveNoise(0.5)], cache=False, workers=1).points[0].risk]
+    single = [sf.compare(people, [sf.AdditiveNoise(0.5)], runs=1, cache=False, workers=1).points[0].risk]
     assert point.risk != single[0]
 
 
@@ -270,7 +273,7 @@ def test_guarantees_and_a_search_are_written_in_words() -> None:
         "KAnonymity(k=5) + DistinctLDiversity(l=2, attribute=by + by) by Lattice(suppression=0.05)",
         "KAnonymity(k=5) + DistinctLDiversity(l=3, attribute=by + by) by Lattice",
         "KAnonymity(k=5) + DistinctLDiversity(l=3, attribute=by + by) by Lattice(suppression=0.05)",
-        "KAnonymity(k=7) by LocalRecoding",
+        "KAnonymity(k=7) by LeastLoss",
         "KAnonymity(k=9) by CellSuppression",
     ]
     assert [method_of(json.loads(json.dumps(method.described()))) for method in methods] == methods

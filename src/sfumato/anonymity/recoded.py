@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.anonymity.search.base import Search
-from sfumato.anonymity.search.local_recoding import LocalRecoding
+from sfumato.anonymity.search.least_loss import LeastLoss
 from sfumato.core import randomness as sources
 from sfumato.core.declared import Declared
 from sfumato.core.errors import Infeasible, Unsupported
@@ -66,7 +66,7 @@ class Recoded(Declared):
         "the guarantees to reach",
     ]
     search: Annotated[Search, Instance(Search, "a search for guarantees such as sf.Mondrian()"), "how they are reached"] = (
-        LocalRecoding()
+        LeastLoss()
     )
 
     #: As masks have them: its columns are the quasi-identifiers, and records stand behind its rows.

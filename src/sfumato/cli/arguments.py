@@ -61,20 +61,23 @@ def public_tables(places: Sequence[str]) -> dict[str, Microdata]:
     return tables
 
 
-def key_values(lists: Sequence[str]) -> dict[str, list[str]] | None:
-    """Declared values of grouping keys, each given as NAME=VALUE,VALUE, as texts: the key's type says what they mean."""
-    keys = {}
+def key_values(lists: Sequence[str]) -> dict[str, list[str] | str] | None:
+    """Declared values of grouping keys, each given as NAME=VALUE,VALUE, as texts: the key's type says what they mean. A SELECT
+    over public tables stays as it is."""
+    keys: dict[str, list[str] | str] = {}
     for text in lists:
         name, equals, values = text.partition("=")
         if not equals or not name.strip() or not values:
             raise ParameterError("--keys is written as NAME=VALUE,VALUE, for instance --keys city=Bern,Basel")
-        keys[name.strip()] = [value.strip() for value in values.split(",")]
+        from sfumato.dp.sql.public_lists import is_list_query
+
+        keys[name.strip()] = values if is_list_query(values) else [value.strip() for value in values.split(",")]
     return keys or None
 
 
 def amount_asked(epsilon: str | None, delta: str | None, rho: str | None) -> dict[str, Any]:  # options of a session
     """What a question may cost, as keyword arguments of a session; empty when nothing is said."""
-    if rho is not None and (epsilon is not None or delta is not None):
-        raise ParameterError("spend either --epsilon, --epsilon with --delta, or --rho")
+    if rho is not None and epsilon is not None:
+        raise ParameterError("spend either --epsilon or --rho, each with --delta where keys are discovered")
     amounts = {"epsilon": epsilon, "delta": delta, "rho": rho}
     return {name: value for name, value in amounts.items() if value is not None}

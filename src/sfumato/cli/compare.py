@@ -36,12 +36,15 @@ def compare(
         list[str] | None,
         typer.Option("--output", "-o", help="Where to write the map, .html or .svg; by default map.html; may be repeated."),
     ] = None,
-    risk: Annotated[str, typer.Option("--risk", help="The measure of risk.")] = "disclosure_risk",
-    loss: Annotated[str, typer.Option("--loss", help="The measure of loss.")] = "information_loss",
+    risk: Annotated[
+        str | None,
+        typer.Option("--risk", help="The measure of risk, disclosure_risk by default; its gain is the axis."),
+    ] = None,
+    loss: Annotated[str | None, typer.Option("--loss", help="The measure of loss, overall_loss by default.")] = None,
     also: Annotated[list[str] | None, typer.Option("--also", help="A further measure; may be repeated.")] = None,
-    runs: Annotated[int, typer.Option("--runs", min=1, help="Repeat each method this often and average.")] = 1,
+    runs: Annotated[int, typer.Option("--runs", min=1, help="Draw each method this often: means and error bars.")] = 4,
     seed: Annotated[str, typer.Option("--seed", help="The seed of the draws.")] = "compare",
-    most_risk: Annotated[float | None, typer.Option("--most-risk", help="Recommend nothing above this risk (a share).")] = None,
+    most_risk: Annotated[float | None, typer.Option("--most-risk", help="Recommend nothing above this gain over chance.")] = None,
     most_loss: Annotated[float | None, typer.Option("--most-loss", help="Recommend nothing above this loss (a share).")] = None,
     workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes; by default one per core.")] = None,
     cache: Annotated[str | None, typer.Option("--cache", help="The folder that stores scores.")] = None,
@@ -51,7 +54,7 @@ def compare(
 ) -> None:
     """Compare masks and searches on a table: risk and loss of each, the map, and which to take."""
     from sfumato.report.wording import counted
-    from sfumato.workflow.comparing.compare import check_map
+    from sfumato.workflow.comparing.compare import USUAL_LOSS, USUAL_RISK, check_map
     from sfumato.workflow.comparing.compare import compare as run
     from sfumato.workflow.named import inline
 
@@ -64,8 +67,8 @@ def compare(
         comparison = run(
             people,
             methods or None,
-            risk=inline(risk),
-            loss=inline(loss),
+            risk=USUAL_RISK if risk is None else inline(risk),
+            loss=USUAL_LOSS if loss is None else inline(loss),
             also=[inline(text) for text in also or ()],
             runs=runs,
             seed=seed,
@@ -73,6 +76,7 @@ def compare(
             most_loss=most_loss,
             workers=workers,
             cache=False if no_cache else cache or True,
+            guessed=people.column_names if notes else (),
             progress=progress,
         )
     written = [str(comparison.save_map(path)) for path in output or ["map.html"]] if comparison.measured else []

@@ -63,6 +63,7 @@ def query(
     delta: Delta = None,
     rho: Rho = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print the cost and the expected error; ask nothing.")] = False,
+    describe: Annotated[bool, typer.Option("--describe", help="Print the columns of the answer; ask nothing.")] = False,
     within: Annotated[
         str | None, typer.Option("--within", help="Print what it costs to be within this error; ask nothing.")
     ] = None,
@@ -81,7 +82,10 @@ def query(
     order: Annotated[list[str] | None, typer.Option("--order", help="With truncate: the first rows by this column.")] = None,
     unit: Unit = None,
     public: Annotated[list[str] | None, typer.Option("--public", help="A public table, as NAME=PLACE; may be repeated.")] = None,
-    keys: Annotated[list[str] | None, typer.Option("--keys", help="Values of a grouping key, as NAME=VALUE,VALUE.")] = None,
+    keys: Annotated[
+        list[str] | None,
+        typer.Option("--keys", help="Values of a grouping key, as NAME=VALUE,VALUE or NAME=SELECT … of a public table."),
+    ] = None,
     version: Version = "",
     digest: Digest = True,
     encoding: Encoding = None,
@@ -99,8 +103,8 @@ def query(
         raise ParameterError(f"--max-rows-per-group is called --max-rows now: write --max-rows {max_rows_per_group}")
     amounts = amount_asked(epsilon, delta, rho)
     costing = within is not None or rank_within is not None
-    telling = explain or costing
-    if not amounts and not costing:
+    telling = explain or costing or describe
+    if not amounts and not costing and not describe:
         raise ParameterError("say what the answer may cost: --epsilon, --epsilon with --delta, or --rho")
     if not 0 < confidence < 1:
         raise ParameterError("--confidence lies between 0 and 1, for instance 0.95")
@@ -123,7 +127,9 @@ def query(
     declared = key_values(keys or ())
     if not json and (max_rows is not None or max_groups is not None) and not session.has_units:
         complain("notice: --max-rows and --max-groups have no effect: each record is a unit of its own, with one row")
-    if costing:
+    if describe:
+        _print_explanation(session.describe(question, keys=declared), json)
+    elif costing:
         margin, ranks = _number(within, "--within"), _number(rank_within, "--rank-within")
         explanation = session.cost(
             question, within=margin, rank_within=ranks, confidence=confidence, rows=rows, delta=delta, keys=declared
@@ -198,7 +204,7 @@ def _answered(
         "private": bool(answered.outcome.details.get("private")),
     }
     intervals = answered.answer.intervals(confidence, MOST_LINES)
-    lines = answer_lines(answered.table, intervals, {note.name for note in answered.explanation.columns})
+    lines = answer_lines(answered.answer.table(), intervals, {note.name for note in answered.explanation.columns})
     lines += ["", f"margins   ±, or low to high, at {confidence * 100:.10g}% confidence; {answered.loss.claim()}"]
     lines += [f"chosen    {answered.selection}"] if answered.selection else []
     lines.append(f"counted   {answered.contribution}")

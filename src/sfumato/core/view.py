@@ -104,7 +104,14 @@ AnyAttack: TypeAlias = Attack[Any, Any]
 
 @dataclass(frozen=True)
 class Score:
-    """A measured number with the reading direction and, where it helps, its parts (per attribute, per class size)."""
+    """A measured number with the reading direction and, where it helps, its parts (per attribute, per class size).
+
+    A risk also has its `floor`, what chance alone gives: the same measure where people are paired with released rows at
+    random, or a blind guess. `interval` is a 95 % interval of the value; both ends equal the value where it is exact.
+
+    >>> Score("linkage", 0.28, "lower", "share linked", floor=0.1, interval=(0.19, 0.37)).gain
+    0.2
+    """
 
     measure: str
     value: float
@@ -112,6 +119,27 @@ class Score:
     meaning: str
     parts: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     uses_original: bool = True
+    floor: float | None = None
+    interval: tuple[float, float] | None = None
+
+    @property
+    def gain(self) -> float | None:
+        """(value − floor)/(1 − floor): 0 is chance, 1 certainty, below 0 less than chance; None without a floor below 1."""
+        return self.above_floor(self.value)
+
+    @property
+    def gain_interval(self) -> tuple[float, float] | None:
+        """The interval on the scale of the gain; None where either is."""
+        if self.interval is None:
+            return None
+        low, high = (self.above_floor(end) for end in self.interval)
+        return None if low is None or high is None else (low, high)
+
+    def above_floor(self, risk: float) -> float | None:
+        """Any risk of this measure as a gain over its floor."""
+        if self.floor is None or self.floor >= 1.0:
+            return None
+        return (risk - self.floor) / (1.0 - self.floor)
 
 
 class Measure(Declared, ABC, Generic[Original, Released]):

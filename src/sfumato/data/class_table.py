@@ -72,6 +72,7 @@ class ClassTable:
     keys: Any = field(repr=False)
     set_valued: Mapping[str, ItemSets] = field(default_factory=dict, repr=False)  # quasi-identifiers whose values are sets
     shares: Counts | None = field(default=None, repr=False)  # only with a unit column
+    free_ranges: frozenset[str] = frozenset()  # ordered quasi-identifiers for which the owner declared no tree of values
 
     @property
     def records(self) -> int:
@@ -292,7 +293,29 @@ def _assemble(
             if schema.columns[name].items is not None
         },
         shares=shares,
+        free_ranges=frozenset(
+            name
+            for name, tree in zip(quasi, trees, strict=True)
+            if tree.ordered and _free_to_range(schema.columns[name], grouped.schema.field(name).type)
+        ),
     )
+
+
+def _free_to_range(column: Column, physical: pa.DataType) -> bool:
+    """Whether ranges of an ordered column may be chosen: its owner declared no tree or allows it (`ranges = true`), and its
+    values are numbers or have a declared order. Intervals that were proposed from the data (`source = "data"`) are not declared;
+    a text of digits is a code."""
+    import pyarrow as pa
+
+    value_type = physical.value_type if pa.types.is_dictionary(physical) else physical
+    in_order = (
+        column.order is not None
+        or column.type in ("integer", "number")
+        or (column.type is None and (pa.types.is_integer(value_type) or pa.types.is_floating(value_type)))
+    )
+    spec = column.hierarchy
+    proposed = column.source == "data" and spec is not None and (spec.intervals is not None or spec.flat is not None)
+    return in_order and column.items is None and (spec is None or spec.ranges or proposed)
 
 
 def _sensitive(

@@ -38,7 +38,7 @@ class HierarchySpec(Frozen):
     `file`: CSV, one leaf per row, one level per column. `tree`: nested tables, leaves as lists. `intervals`: nested
     widths, half-open, counted from `origin`. `mask`: replace characters from the `right` or `left`, one per level.
     `dates`: units from fine to coarse. `frequency`: group sizes, most frequent values first. `flat`: the value or
-    `*`.
+    `*`. With `ranges` the default search may show ranges of an ordered column that are no nodes of the hierarchy.
     """
 
     file: str | None = None
@@ -54,6 +54,7 @@ class HierarchySpec(Frozen):
     alphabet: int | None = Field(
         default=None, ge=0, le=2_000_000
     )  # of `mask`: size of the full domain per masked character (10 for digits)
+    ranges: bool = False  # of an ordered column: the default search may show narrower ranges of its own
     missing: Literal["refuse", "root"] = "refuse"  # values not in the hierarchy: an error, or a leaf right below the root
     _verbatim: bool = PrivateAttr(default=False)
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from sfumato.dp.algorithms.base import Algorithm
     from sfumato.dp.frame import Frame
     from sfumato.dp.sql.answer import QueryAnswer
+    from sfumato.dp.sql.description import QueryDescription
     from sfumato.dp.sql.explanation import BatchCost, Explanation
     from sfumato.dp.sql.noise import DeclaredBounds, Price, Request
     from sfumato.dp.sql.paid_bounds import PaidBounds
@@ -136,7 +137,8 @@ class Session:
     ) -> QueryAnswer:
         """Answer a question at this cost. What was measured before, as finely or finer, is shown again and costs nothing.
 
-        `keys` declares the values of grouping keys whose domain the schema does not: `keys={"city": ["Bern", "Basel"]}`.
+        `keys` declares the values of grouping keys whose domain the schema does not: `keys={"city": ["Bern", "Basel"]}`, or a
+        SELECT of one column of public tables. Every combination of the keys' values is a group.
         """
         from sfumato.dp.sql.noise import Request
 
@@ -165,6 +167,12 @@ class Session:
 
         request = Request(epsilon, delta, rho)
         return self._explained(self._parsed(query), request, self._bounded(max_rows, max_groups), keys, confidence)
+
+    def describe(self, query: str, *, keys: Mapping[str, Sequence[object]] | None = None) -> QueryDescription:
+        """The columns of the answer: names, kinds, bounds, and which have noise. Nothing is spent and no row is read."""
+        from sfumato.dp.sql.description import describe
+
+        return describe(self._question(self._parsed(query), keys))
 
     def cost(
         self,
@@ -198,7 +206,7 @@ class Session:
         question = self._question(self._parsed(query), keys)
 
         def priced(amount: Fraction) -> Price:
-            request = Request(rho=amount) if concentrated else Request(epsilon=amount, delta=delta)
+            request = Request(rho=amount, delta=delta) if concentrated else Request(epsilon=amount, delta=delta)
             return price(question, request, bounds)
 
         def reached(amount: Fraction) -> bool:
@@ -328,7 +336,12 @@ class Session:
         from sfumato.dp.sql.question import understand
 
         check_size(select)
-        declared = {name: _values(name, values) for name, values in (keys or {}).items()}
+        from sfumato.dp.sql.public_lists import is_list_query, public_values
+
+        declared = {
+            name: public_values(name, str(values), self._catalogue) if is_list_query(values) else _values(name, values)
+            for name, values in (keys or {}).items()
+        }
         try:
             question = understand(select, self._catalogue, declared, self._bounds.order)
         except RecursionError:
@@ -371,7 +384,7 @@ def _dataset(tables: Mapping[str, Microdata]) -> str:
 
 def _values(name: str, values: Sequence[Any]) -> tuple[Value, ...]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence) or not values:
-        raise ParameterError(f"keys: give '{name[:60]}' a list of values")
+        raise ParameterError(f"keys: give '{name[:60]}' a list of values, or a SELECT of one column of a public table")
     try:
         return tuple(dict.fromkeys(values))
     except TypeError:

@@ -142,11 +142,22 @@ class OneOfValues:
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Sum, difference or product of two numbers; whole numbers widen, and what could exceed 38 digits is refused."""
+    """Sum, difference, product or quotient of two numbers.
 
-    operator: OneOf["+", "-", "*"]
+    Whole numbers widen, and what could exceed 38 digits is refused. A quotient is a floating-point number, missing where the
+    divisor is zero, or closer to it than SMALLEST.
+    """
+
+    operator: OneOf["+", "-", "*", "/"]
     left: Expression
     right: Expression
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Several texts one after the other, missing where one of them is."""
+
+    terms: tuple[Expression, ...]
 
 
 @dataclass(frozen=True)
@@ -221,7 +232,20 @@ def within(term: Expression, limit: float) -> bool:
 
 
 Expression: TypeAlias = (
-    Reference | Literal | Compare | And | Or | Not | IsMissing | OneOfValues | Arithmetic | Choose | Cast | Scrambled | Function
+    Reference
+    | Literal
+    | Compare
+    | And
+    | Or
+    | Not
+    | IsMissing
+    | OneOfValues
+    | Arithmetic
+    | Joined
+    | Choose
+    | Cast
+    | Scrambled
+    | Function
 )
 
 #: Casts that are defined for every value and read the same on all engines; a `wide` number beyond 64 bits becomes the
@@ -245,7 +269,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
     match expression:
         case Compare(_, left, right) | Arithmetic(_, left, right):
             return (left, right)
-        case And(terms) | Or(terms):
+        case And(terms) | Or(terms) | Joined(terms):
             return terms
         case Choose(branches, otherwise):
             return (*(part for branch in branches for part in branch), otherwise)
@@ -294,9 +318,15 @@ def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
             allowed: frozenset[Kind] = NUMERIC - {"wide"} if operator == "*" else NUMERIC
             for kind in kinds:
                 expect(kind, allowed, operator)
+            if operator == "/":
+                return "number"
             if "number" not in kinds and magnitude(expression, columns) >= 10**38:
                 raise Unsupported(f"whole numbers joined by {operator} could exceed 38 digits; clamp them or make them wide last")
             return "number" if "number" in kinds else "wide"
+        case Joined(terms):
+            for term in terms:
+                expect(kind_of(term, columns), {"string"}, "Joined")
+            return "string"
         case Choose(branches, otherwise):
             return _choose(branches, otherwise, columns)
         case Cast(term, kind):

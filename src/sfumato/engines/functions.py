@@ -312,7 +312,7 @@ class DatePart(Function):
     def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
         name = (_SPARK_FIELDS if dialect == "spark" else _FIELDS).get(self.part, self.part)
         part = exp.Anonymous(this="DATE_PART", expressions=[text_literal(name), term])
-        return _in_calendar(term, kind, as_kind(part, "integer", dialect), dialect)
+        return in_calendar(term, kind, as_kind(part, "integer", dialect), dialect)
 
 
 @dataclass(frozen=True)
@@ -329,7 +329,7 @@ class DateStart(Function):
         return "date"
 
     def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
-        return _in_calendar(term, kind, self._start(as_kind(term.copy(), "date", dialect), dialect), dialect)
+        return in_calendar(term, kind, self._start(as_kind(term.copy(), "date", dialect), dialect), dialect)
 
     def _start(self, day: exp.Expression, dialect: Dialect) -> exp.Expression:
         if self.part == "day":
@@ -340,7 +340,7 @@ class DateStart(Function):
         return as_kind(exp.Anonymous(this="DATE_TRUNC", expressions=[text_literal(self.part), moment]), "date", dialect)
 
 
-def _in_calendar(term: exp.Expression, kind: Kind, value: exp.Expression, dialect: Dialect) -> exp.Expression:
+def in_calendar(term: exp.Expression, kind: Kind, value: exp.Expression, dialect: Dialect) -> exp.Expression:
     """A value for the years in which all engines have a calendar, not for the infinities of PostgreSQL and DuckDB."""
     if kind == "date":
         first, last = (literal(day, kind, dialect) for day in (datetime.date.min, datetime.date.max))

@@ -156,7 +156,16 @@ def compile_expression(expression: e.Expression, kinds: Mapping[str, Kind], colu
         case e.Arithmetic(operator, left, right):
             result = kind_of(expression, kinds)
             sides = [_operand(inner(side), side, operator, result, kinds, dialect) for side in (left, right)]
+            if operator == "/":
+                # Both sides are floating point, so that no dialect takes it for a division of whole numbers.
+                divisor = exp.Nullif(this=sides[1], expression=literal(0.0, "number", dialect))
+                return exp.Div(this=exp.Paren(this=sides[0]), expression=divisor, typed=True)
             return as_kind(_ARITHMETIC[operator](this=sides[0], expression=sides[1]), result, dialect)
+        case e.Joined(terms):
+            joined = inner(terms[0]) if terms else text_literal("")
+            for term in terms[1:]:
+                joined = exp.DPipe(this=joined, expression=inner(term), safe=True)
+            return as_kind(joined, "string", dialect)
         case e.Choose(branches, otherwise):
             result = kind_of(expression, kinds)
             ifs = [exp.If(this=inner(c), true=as_kind(inner(v), result, dialect)) for c, v in branches]
@@ -187,7 +196,7 @@ def _operand(
     value: exp.Expression, term: e.Expression, operator: str, result: Kind, kinds: Mapping[str, Kind], dialect: Dialect
 ) -> exp.Expression:
     if result == "number":
-        return moderate(value, term, kind_of(term, kinds), dialect, near_zero=operator == "*")
+        return moderate(value, term, kind_of(term, kinds), dialect, near_zero=operator in ("*", "/"))
     # Nineteen digits hold any 64-bit integer; the product of two then fits 38.
     width = "DECIMAL(19, 0)" if operator == "*" else "DECIMAL(38, 0)"
     return exp.cast(value, type_named(width, dialect), copy=False)
@@ -209,7 +218,7 @@ def _copies(node: e.Expression, child: e.Expression) -> int:
         return node.copies
     if not isinstance(node, e.Arithmetic):
         return 1
-    return (1 if e.within(child, e.LARGEST) else 3) + (node.operator == "*")
+    return (1 if e.within(child, e.LARGEST) else 3) + (node.operator in ("*", "/"))
 
 
 def written_size(expression: e.Expression) -> int:

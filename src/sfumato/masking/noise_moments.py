@@ -30,6 +30,8 @@ LEAST_FREEDOM = 10
 #: Of fewer values than this the common divisor is chance; only their decimals are a grid.
 _FEWEST_FOR_DIVISOR = 10
 
+#: Values that are looked at first: nearly always they show that a grid is none.
+_GLANCE = 64
 #: Parts of a unit in which values may be counted: decimals, and for moments (in days) hours, minutes, seconds.
 _DECIMALS = (1, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
 _PARTS_OF_A_DAY = (1, 24, 1_440, 86_400)
@@ -120,17 +122,23 @@ def grid_step(column: NumberColumn) -> float:
     present = column.values[column.known]
     if not present.size:
         return 0.0
-    finest = float(np.spacing(np.abs(present).max()))
+    largest = float(np.abs(present).max())
+    finest = float(np.spacing(largest))
+    single = pa.types.is_float32(column.arrow)
     for parts in _PARTS_OF_A_DAY if pa.types.is_timestamp(column.arrow) else _DECIMALS:
-        if not np.abs(present).max() < _LARGEST_COUNT / parts:
+        if not largest < _LARGEST_COUNT / parts:
             break
-        counts = np.rint(present * parts)
-        back = counts / parts
-        if np.array_equal(back.astype(np.float32) if pa.types.is_float32(column.arrow) else back, present):
-            whole = counts.astype(np.int64)
+        if _on_grid(present[:_GLANCE], parts, single) and _on_grid(present, parts, single):
+            whole = np.rint(present * parts).astype(np.int64)
             common = int(np.gcd.reduce(whole - whole.min())) if present.size >= _FEWEST_FOR_DIVISOR else 1
             return max(max(common, 1) / parts, finest)
     return finest
+
+
+def _on_grid(values: Real, parts: float, single: bool) -> bool:
+    """Whether all values are whole numbers of parts, as far as their precision says."""
+    back = np.rint(values * parts) / parts
+    return bool(np.array_equal(back.astype(np.float32) if single else back, values))
 
 
 def rounded_back(column: NumberColumn, deviations: Real | float) -> float:
@@ -138,8 +146,9 @@ def rounded_back(column: NumberColumn, deviations: Real | float) -> float:
     deviations (one for all values, or one for each)."""
     from scipy.special import ndtr
 
-    widths = np.broadcast_to(np.asarray(deviations, dtype=np.float64), column.values.shape)[column.known]
-    if not widths.size:
+    widths = np.asarray(deviations, dtype=np.float64)
+    widths = widths[column.known] if widths.ndim else widths[None]
+    if not widths.size or not column.known.any():
         return 0.0
     with np.errstate(over="ignore"):  # a step that is infinitely many deviations wide takes everything back
         steps = grid_step(column) / np.maximum(widths, 5e-324)

@@ -297,7 +297,8 @@ def _only_losses(content: CardContent) -> bool:
 
 
 def _score_row(score: Score) -> tuple[Child, ...]:
-    parts = ", ".join(f"{name} {number(value)}" for name, value in score.parts.items())
+    beside = {} if score.floor is None else {"by chance": score.floor}
+    parts = ", ".join(f"{name} {number(value)}" for name, value in {**beside, **score.parts}.items())
     value = joined([number(score.value), element("span", parts, class_="note") if parts else None])
     return (plain_name(score.measure), value, score.better, sentence(score.meaning))
 

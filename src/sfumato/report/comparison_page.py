@@ -16,8 +16,8 @@ from sfumato.report.wording import number, percentage, plain_name, sentence
 
 #: On a narrow screen the names of methods break, so that state, risk, loss and balance are in sight.
 _NARROW = (
-    "@media (max-width: 34rem) { table { font-size: .8rem; } th, td { padding-right: .4rem; } "
-    "tbody th { overflow-wrap: anywhere; } .state { padding: 0 .2em; } }\n"
+    "@media (max-width: 34rem) { main { padding: 0 .5rem; } table { font-size: .72rem; } th, td { padding-right: .25rem; } "
+    "tbody th { overflow-wrap: anywhere; } .state { padding: 0 .1em; } }\n"
 )
 
 
@@ -28,10 +28,14 @@ class ComparisonRow:
     label: str
     state: str
     risk: float | None = None
-    loss: float | None = None
+    floor: float | None = None
+    gain: str = ""
+    loss: str = ""
     balance: float | None = None
+    people: str = ""
     scores: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
+    components: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class ComparisonContent:
     reasons: Sequence[str]
     rows: Sequence[ComparisonRow] = field(repr=False)
     meanings: Sequence[tuple[str, str]] = ()
+    roles: Mapping[str, str] = field(default_factory=dict)
+    guessed: Sequence[str] = ()
 
 
 def comparison_page(content: ComparisonContent) -> str:
@@ -53,6 +59,8 @@ def comparison_page(content: ComparisonContent) -> str:
         element("section", element("h2", "What to take"), element("ul", *(element("li", reason) for reason in content.reasons))),
         _map(content.figure),
         element("section", element("h2", "Every method"), _rows(content)),
+        element("section", element("h2", "What the numbers are made of"), _components(content)),
+        element("section", element("h2", "What was compared"), _columns(content)) if content.roles else None,
         element("section", element("h2", "What the numbers mean"), definitions(_meanings(content))),
         id="card",
     )
@@ -79,11 +87,13 @@ def _map(figure: str | None) -> Html | None:
 
 def _rows(content: ComparisonContent) -> Html:
     others = list(dict.fromkeys(name for row in content.rows for name in row.scores))
-    head = ("Method", "State", "Risk", "Loss", "Balance", *(plain_name(name) for name in others))
+    head = ("Method", "State", "Risk", "By chance", "Gain", "Loss", "Balance", "Records found", *map(plain_name, others))
     rows: list[tuple[Child, ...]] = []
     for row in content.rows:
         label = joined([row.label, element("span", sentence(row.note), class_="note") if row.note else None])
-        numbers = [percentage(row.risk), percentage(row.loss), percentage(row.balance)] if row.risk is not None else ["", "", ""]
+        numbers = [percentage(row.risk), percentage(row.floor), row.gain, row.loss, percentage(row.balance), row.people]
+        if row.risk is None:
+            numbers = [""] * len(numbers)
         rows.append(
             (
                 label,
@@ -95,11 +105,26 @@ def _rows(content: ComparisonContent) -> Html:
     return table(f"Methods compared on {content.records:,} records, best balance first", head, rows)
 
 
+def _components(content: ComparisonContent) -> Html:
+    measured = [row for row in content.rows if row.components]
+    names = list(dict.fromkeys(name for row in measured for name in row.components))
+    rows = [(row.label, *(number(row.components.get(name)) for name in names)) for row in measured]
+    return table("Components of risk and loss, averaged over the draws", ("Method", *map(plain_name, names)), rows)
+
+
+def _columns(content: ComparisonContent) -> Html:
+    rows = [(name, role, "guessed" if name in content.guessed else "declared") for name, role in content.roles.items()]
+    return table("Columns and their roles", ("Column", "Role", "Who says so"), rows)
+
+
 def _meanings(content: ComparisonContent) -> list[tuple[str, str]]:
     return [
         *((plain_name(name), sentence(meaning)) for name, meaning in content.meanings),
-        ("balance", "The mean of risk and loss; lower is better."),
-        ("front", "No other method here has both a lower risk and a lower loss."),
+        ("by chance", "What the same measure gives where people are paired with rows at random."),
+        ("gain", "(risk − chance)/(1 − chance): 0 is chance, 1 certainty. ± is where a new draw lies with 95 %."),
+        ("records found", "Expected number of records that the better linkage finds."),
+        ("balance", "The mean of gain and loss; lower is better."),
+        ("front", "No other method here has both a lower gain and a lower loss."),
     ]
 
 

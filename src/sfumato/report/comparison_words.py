@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import percent
+from sfumato.report.escape import shorten
 from sfumato.report.wording import counted
 
 if TYPE_CHECKING:
-    from sfumato.workflow.comparing.compare import Comparison, Point
+    from sfumato.workflow.comparing.compare import Comparison
+    from sfumato.workflow.comparing.points import Point
 
 #: A recommendation that leaves more than this share of the original's risk is given with a warning.
 _MUCH = 0.5
+#: Letters of a refusal in the table of a terminal; the page and the JSON have all of it.
+_LONGEST_REASON = 160
 
 
 def reasons(comparison: Comparison) -> tuple[str, ...]:
@@ -33,21 +37,27 @@ def reasons(comparison: Comparison) -> tuple[str, ...]:
         )
     limits = _limits(comparison)
     if chosen is None:
-        safest = min(front, key=lambda point: (point.risk, point.loss))
+        safest = min(front, key=lambda point: (point.gain, point.loss))
         sentences.append(
             f"None of them keeps within the limits ({limits}). The safest is {safest.label}: {_both(safest)}. "
             "Try stronger parameters, or another method, or raise a limit."
         )
         return tuple(sentences)
     within = f" within the limits ({limits})" if limits else ""
+    promise = "which keeps its guarantee on these data" if chosen.guaranteed else "which promises no guarantee"
     sentences.append(
-        f"Take {chosen.label}: it has the best balance of risk ({percent(chosen.risk)}) and loss ({percent(chosen.loss)}) on "
-        f"the front{within}. The original has a risk of {percent(comparison.original.risk)}."
+        f"Take {chosen.label}, {promise}: it has the best balance of gain over chance ({percent(chosen.gain)}) and loss "
+        f"({percent(chosen.loss)}) on the front{within}. Its risk is {percent(chosen.risk)}, of which chance gives "
+        f"{percent(chosen.floor)}; the original has a risk of {percent(comparison.original.risk)}."
     )
+    sentences += _uncertainty(comparison, chosen)
+    if not chosen.guaranteed:
+        sentences += _with_a_guarantee(comparison)
     if comparison.typed is not None:
         options, arguments = comparison.typed
         sentences.append(f"To publish by it, type: sfumato protect TABLE --schema SCHEMA {options}")
         sentences.append(f"or in Python: sf.protect(data, {arguments})")
+        sentences.append("That draws a new mask and measures it; the masks of this comparison were never written.")
     position = front.index(chosen)
     if position:
         safer = front[position - 1]
@@ -63,41 +73,83 @@ def reasons(comparison: Comparison) -> tuple[str, ...]:
         )
     if chosen.left:
         sentences.append(f"It leaves {_left(chosen)}; mask that too (Combined) for a lower risk.")
-    if chosen.risk > _MUCH * comparison.original.risk:
+    if chosen.gain > _MUCH * comparison.original.gain:
         sentences.append("Much of the original's risk remains: try stronger parameters or another method before you publish.")
-    if chosen.runs > 1 and max(chosen.spread) > 0.005:
-        sentences.append(
-            f"Over {chosen.runs} runs risk varied by ±{percent(chosen.spread[0])} and loss by ±{percent(chosen.spread[1])}."
-        )
     sentences.append("A measured risk is not a guarantee: it holds for the attacks that were measured, on these data.")
     return tuple(sentences)
+
+
+def _uncertainty(comparison: Comparison, chosen: Point) -> list[str]:
+    """Where a new draw lies, and which methods cannot be told apart from the chosen one."""
+    if chosen.margins is None:
+        return ["Each method was drawn once, so that nobody can say how much another draw would differ: use several runs."]
+    sentences = []
+    if max(chosen.margins) > 0:
+        sentences.append(
+            f"A new draw has a gain within ±{percent(chosen.margins[0])} and a loss within ±{percent(chosen.margins[1])} of "
+            f"these means with 95 %, by {chosen.runs} draws."
+        )
+    if comparison.alike:
+        names = _listed([point.label for point in comparison.alike])
+        sentences.append(
+            f"{chosen.label} and {names} cannot be told apart: their balances differ by less than their draws vary (Welch's test "
+            f"at 5 % each)."
+        )
+    return sentences
+
+
+def _with_a_guarantee(comparison: Comparison) -> list[str]:
+    """The best of the methods that keep a guarantee."""
+    promising = [point for point in comparison.measured if point.guaranteed and point.risk_measure == comparison.compared_by]
+    if not promising:
+        return []
+    best = min(promising, key=lambda point: point.balance)
+    return [f"Of the methods that keep a guarantee {best.label} has the best balance: {_both(best)}."]
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def lines(comparison: Comparison) -> list[str]:
     """A table for a terminal, best balance first."""
     front, chosen = comparison.front, comparison.recommended
-    rows = [("", "method", "risk", "loss", "balance", "note")]
+    rows = [("", "method", "risk", "chance", "gain", "loss", "balance", "note")]
     for point in _ordered(comparison):
         if point.refused is not None:
-            rows.append(("x", point.label, "", "", "", f"refused: {_first_line(point.refused)}"))
+            why = shorten(_first_line(point.refused), _LONGEST_REASON)
+            rows.append(("x", point.label, "", "", "", "", "", f"refused: {why}"))
             continue
-        mark = "*" if point is chosen else "+" if point in front else " "
-        rows.append(
-            (mark, point.label, percent(point.risk), percent(point.loss), percent(point.balance), note(comparison, point))
-        )
-    widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        mark = "*" if point is chosen else "=" if point in comparison.alike else "+" if point in front else " "
+        gain, loss = with_margins(point)
+        numbers = (percent(point.risk), percent(point.floor), gain, loss, percent(point.balance))
+        rows.append((mark, point.label, *numbers, note(comparison, point)))
+    widths = [max(len(row[i]) for row in rows) for i in range(7)]
     return [
         "  ".join(
             cell.ljust(width) if i < 2 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths, strict=False))
         )
-        + (f"  {row[5]}" if row[5] else "")
+        + (f"  {row[7]}" if row[7] else "")
         for row in rows
     ]
+
+
+def with_margins(point: Point) -> tuple[str, str]:
+    """Gain and loss, each with how far a new draw may lie from it."""
+    if point.margins is None:
+        return percent(point.gain), percent(point.loss)
+    gain, loss = (
+        f"{percent(mean)} ± {percent(margin)}" if margin else percent(mean)
+        for mean, margin in zip((point.gain, point.loss), point.margins, strict=True)
+    )
+    return gain, loss
 
 
 def note(comparison: Comparison, point: Point) -> str:
     """What a reader must know about a point."""
     remarks = []
+    if point.guaranteed:
+        remarks.append("keeps its guarantee")
     if point.left:
         remarks.append(f"leaves {_left(point)}")
     if point.risk_measure and point.risk_measure != comparison.risk_measure:
@@ -115,8 +167,9 @@ def figure(comparison: Comparison) -> str:
         Mark(
             family=_family(point),
             label=point.label.replace(", whole=False", ""),
-            risk=point.risk,
+            risk=point.gain,
             loss=point.loss,
+            margins=point.margins,
             tooltip=_tooltip(comparison, point),
             best=point in front,
         )
@@ -125,9 +178,9 @@ def figure(comparison: Comparison) -> str:
     return risk_utility(
         RiskUtility(
             marks,
-            (comparison.original.risk, comparison.original.loss),
+            (comparison.original.gain, comparison.original.loss),
             None if chosen is None else points.index(chosen),
-            comparison.risk_measure.replace("_", " "),
+            f"{comparison.risk_measure.replace('_', ' ')}, gain over chance",
             comparison.loss_measure.replace("_", " "),
             comparison.most_risk,
             comparison.most_loss,
@@ -152,7 +205,23 @@ def page(comparison: Comparison) -> str:
             name: value for name, value in point.scores.items() if name not in (comparison.risk_measure, comparison.loss_measure)
         }
         others.pop(point.risk_measure, None)
-        rows.append(ComparisonRow(point.label, state, point.risk, point.loss, point.balance, others, note(comparison, point)))
+        gain, loss = with_margins(point)
+        shares = point.people_found
+        rows.append(
+            ComparisonRow(
+                point.label,
+                state,
+                point.risk,
+                point.floor,
+                gain,
+                loss,
+                point.balance,
+                "" if shares is None else _people(shares, comparison.records),
+                others,
+                note(comparison, point),
+                {**point.parts.get(point.risk_measure, {}), **point.parts.get(comparison.loss_measure, {})},
+            )
+        )
     return comparison_page(
         ComparisonContent(
             title=f"Risk and utility of {comparison.dataset}",
@@ -160,6 +229,8 @@ def page(comparison: Comparison) -> str:
             figure=figure(comparison) if comparison.measured else None,
             reasons=comparison.reasons,
             rows=rows,
+            roles=comparison.roles,
+            guessed=comparison.guessed,
             meanings=((comparison.risk_measure, comparison.risk_meaning), (comparison.loss_measure, comparison.loss_meaning)),
         )
     )
@@ -175,7 +246,13 @@ def as_mapping(comparison: Comparison) -> PlainDict:
             "label": point.label,
             "method": dict(point.method),
             "risk": point.risk,
+            "floor": point.floor,
+            "gain": None if point.refused is not None else point.gain,
             "loss": point.loss,
+            "margins": None if point.margins is None else list(point.margins),
+            "draws": [list(draw) for draw in point.draws],
+            "guaranteed": point.guaranteed,
+            "alike": point in comparison.alike,
             "balance": point.balance,
             "front": point in front,
             "recommended": point is chosen,
@@ -196,7 +273,14 @@ def as_mapping(comparison: Comparison) -> PlainDict:
             "records": comparison.records,
             "risk": {"measure": comparison.risk_measure, "meaning": comparison.risk_meaning},
             "loss": {"measure": comparison.loss_measure, "meaning": comparison.loss_meaning},
-            "original": {"risk": comparison.original.risk, "loss": comparison.original.loss},
+            "original": {
+                "risk": comparison.original.risk,
+                "floor": comparison.original.floor,
+                "gain": comparison.original.gain,
+                "loss": comparison.original.loss,
+            },
+            "roles": dict(comparison.roles),
+            "guessed": list(comparison.guessed),
             "points": points,
             "recommended": None if chosen is None else chosen.label,
             "reasons": list(comparison.reasons),
@@ -225,13 +309,20 @@ def _family(point: Point) -> str:
 
 
 def _both(point: Point) -> str:
-    return f"risk {percent(point.risk)}, loss {percent(point.loss)}"
+    gain, loss = with_margins(point)
+    return f"risk {percent(point.risk)}, by chance {percent(point.floor)}, gain {gain}, loss {loss}"
+
+
+def _people(share: tuple[float, float], records: int) -> str:
+    """How many records a linkage finds, beside chance."""
+    linked, blind = (rate * records for rate in share)
+    return f"{linked:,.0f} of {records:,} (by chance {blind:,.1f})"
 
 
 def _limits(comparison: Comparison) -> str:
     limits = []
     if comparison.most_risk is not None:
-        limits.append(f"risk at most {percent(comparison.most_risk)}")
+        limits.append(f"gain at most {percent(comparison.most_risk)}")
     if comparison.most_loss is not None:
         limits.append(f"loss at most {percent(comparison.most_loss)}")
     return ", ".join(limits)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.plain_data import PlainDict
+from sfumato.measures.utility.detail_kept import DetailKept, in_words
 
 if TYPE_CHECKING:
     from sfumato.workflow.contents.base import Content
@@ -63,6 +64,10 @@ def summary_lines(release: Release[Content], folder: str | Path | None = None) -
         else []
     )
     lines.append(f"useful    {'; '.join([*useful, *([others] if others else [])])}")
+    lines += [
+        f"detail    {line}" for score in release.owner.scores if score.measure == DetailKept.key for line in in_words(score)
+    ]
+    lines += _optimum(release)
     if risks:
         lines.append(f"risk      {_listed(release, risks)}")
     if "not measured" in details:
@@ -71,6 +76,20 @@ def summary_lines(release: Release[Content], folder: str | Path | None = None) -
         lines.append(f"earlier   {certificate.composition['finding']}")
     lines += [f"notice    {notice}" for notice in certificate.notices]
     return [*lines, *_places(release, folder)]
+
+
+def _optimum(release: Release[Content]) -> list[str]:
+    """One line where a search did not prove that its release loses least, with what it may lose too much."""
+    details = release.details
+    if details.get("optimal", True):
+        return []
+    gap, name = details.get("gap"), release.certificate.method.get("name", "this search")
+    if not isinstance(gap, (int, float)):
+        return [f"optimum   not proven: {name} gives no bound of how much less another recoding might lose"]
+    return [
+        f"optimum   not proven: other levels might lose up to {gap:.4f} less than {float(details.get('loss', 0.0)):.4f}; "
+        "a longer time_limit narrows this gap"
+    ]
 
 
 def _places(release: Release[Content], folder: str | Path | None) -> list[str]:

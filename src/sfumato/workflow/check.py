@@ -49,11 +49,27 @@ class TableCheck:
     measures: TableMeasures
     notices: tuple[str, ...]
     _examined: ExaminedTable = field(repr=False)
+    without_original: tuple[bool, ...] = ()  # which of them compare with the original, which was not there
 
     @property
     def holds(self) -> bool:
-        """True when every guarantee that was asked for holds."""
+        """True when every guarantee that was asked for holds; those that cannot be judged are compared with the rows of this
+        table. Where it is False, `broken` names the guarantees that do not hold."""
         return all(measurement.holds for measurement in self.measurements)
+
+    @property
+    def unjudged(self) -> tuple[str, ...]:
+        """Guarantees that compare with the original, which was not passed: they can be neither confirmed nor refuted."""
+        return tuple(name for name, missing in zip(self._names(), self._missing(), strict=True) if missing)
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Guarantees that were judged and do not hold."""
+        judged = zip(self._names(), self.measurements, self._missing(), strict=True)
+        return tuple(name for name, measurement, missing in judged if not measurement.holds and not missing)
+
+    def _missing(self) -> tuple[bool, ...]:
+        return self.without_original or (False,) * len(self.measurements)
 
     @property
     def measured(self) -> dict[str, float]:
@@ -67,8 +83,14 @@ class TableCheck:
         lines = [_summary(self.measures)]
         if not self.guarantees:
             lines += ["", *measured_lines(self.measures)]
-        for guarantee, measurement in zip(self.guarantees, self.measurements, strict=True):
+        for guarantee, measurement, missing in zip(self.guarantees, self.measurements, self._missing(), strict=True):
             verdict = "holds" if measurement.holds else "does NOT hold"
+            if missing:
+                here = "it holds" if measurement.holds else "it does not hold, as may happen where records were suppressed"
+                verdict = (
+                    "cannot be judged: it compares with the original table, which is missing. "
+                    f"Compared with the rows of this table {here}"
+                )
             lines += [
                 "",
                 f"{measurement.guarantee_key} {verdict}.",
@@ -77,7 +99,7 @@ class TableCheck:
                 f"  Measured: {measurement.explanation}",
             ]
             lines += [f"  Also measured: {name} = {value:.6g}" for name, value in measurement.also.items()]
-            if not measurement.holds and measurement.failing.size:
+            if not measurement.holds and measurement.failing.size and not missing:
                 counted_in = "" if self.measures.units is None else " in records"
                 lines.append(f"  Failing classes by size{counted_in}: {_sizes(self._examined, measurement)}.")
         lines += [""] * bool(self.notices) + [f"Note: {notice}" for notice in self.notices]
@@ -128,6 +150,7 @@ class TableCheck:
         """Plain data for `--json`: numbers and words, no record value."""
         return {
             "holds": self.holds,
+            "unjudged": list(self.unjudged),
             "guarantees": [
                 {
                     "guarantee": measurement.guarantee_key,
@@ -136,14 +159,15 @@ class TableCheck:
                     "promised": guarantee.claim(),
                     "protects": guarantee.protects,
                     "measured": _json_number(measurement.value),
-                    "holds": measurement.holds,
+                    "holds": None if missing else measurement.holds,
+                    "missing_reference": "original" if missing else None,
                     "failing_classes": measurement.failing_classes,
                     "failing_records": measurement.failing_records,
                     "classes": measurement.classes,
                     "also_measured": {name: _json_number(value) for name, value in measurement.also.items()},
                     "explanation": measurement.explanation,
                 }
-                for guarantee, measurement in zip(self.guarantees, self.measurements, strict=True)
+                for guarantee, measurement, missing in zip(self.guarantees, self.measurements, self._missing(), strict=True)
             ],
             "measures": self.measures.to_mapping(),
             "notices": list(self.notices),
@@ -177,7 +201,7 @@ def check(
     rows, notices = _suppressed_rows(rows, roles, suppressed)
     notices = [*guessed, *notices]
     reference = _reference(original, roles)
-    promised = _listed(guarantees)
+    promised = asked = _listed(guarantees)
     if reference is None:
         promised, more = _against_released(promised)
         notices += more
@@ -188,6 +212,7 @@ def check(
         measures=overview(examined, against_people=population is not None and not promised),
         notices=tuple(notices),
         _examined=examined,
+        without_original=tuple(one is not other for one, other in zip(promised, asked, strict=True)),
     )
 
 
@@ -280,7 +305,7 @@ def _against_released(guarantees: tuple[ClassGuarantee, ...]) -> tuple[tuple[Cla
             notices.append(
                 f"{guarantee.key} compares with the original table, which was not given; it was "
                 "compared with the rows of "
-                "this table instead. Pass original= for the promise as made."
+                "this table instead. Pass original= (--original) for the promise as made."
             )
         changed.append(guarantee)
     return tuple(changed), notices

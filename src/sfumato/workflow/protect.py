@@ -66,9 +66,9 @@ def protect(
     """Protect a table and certify what was reached.
 
     `data` is microdata, or anything `read` takes together with `schema`. `method` is a table search (the
-    default is local recoding) or a mask such as `sf.Mdav(5)`, which needs no guarantee; guarantees hold on its result besides
-    those that the mask claims. `population` is the table that k-map and
-    δ-presence compare with; `population_public` declares that everybody can have it, so that what is learnt from it may be
+    default, `LeastLoss`, runs several and keeps the best) or a mask such as `sf.Mdav(5)`, which needs no guarantee;
+    guarantees hold on its result besides those that the mask claims. `population` is the table that k-map and δ-presence
+    compare with; `population_public` declares that everybody can have it, so that what is learnt from it may be
     published. `ledger` enters the release in a ledger (a file, a URL or an open one) and compares
     it with earlier releases of the same dataset. `utility` and `risk` are measures and `attacks` adversaries to
     run against the result: by name, by a mapping with `name` and parameters, or as values; where they are left out, a search
@@ -211,6 +211,6 @@ def population_of(population: TableLike, schema: Schema, *, public: bool) -> Mic
 
 
 def _default_method() -> Search:
-    from sfumato.anonymity.search.local_recoding import LocalRecoding
+    from sfumato.anonymity.search.least_loss import LeastLoss
 
-    return LocalRecoding()
+    return LeastLoss()

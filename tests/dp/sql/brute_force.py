@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -59,6 +59,7 @@ class Source:
     units: frozenset[tuple[str, str]]
     private: bool
     records: bool
+    tables: Mapping[str, Table] = field(default_factory=dict)  # that a sub-query of a condition may read
 
     def key(self, node: exp.Column) -> tuple[str, str]:
         found = [c for c in self.columns if c[1] == node.name and (not node.table or c[0] == node.table)]
@@ -122,15 +123,41 @@ def asked(tables: Mapping[str, Table], text: str) -> Answer:
 # Where rows come from ------------------------------------------------------------------------------------------------
 
 
-def _source(select: exp.Select, tables: Mapping[str, Table]) -> Source:
+def _origin(select: exp.Select, tables: Mapping[str, Table]) -> Source:
     source = _item(select.args["from_"].this, tables)
     for join in select.args.get("joins") or ():
         source = _joined(source, _item(join.this, tables), join)
+    return replace(source, tables=tables)
+
+
+def _source(select: exp.Select, tables: Mapping[str, Table]) -> Source:
+    source = _origin(select, tables)
     where = select.args.get("where")
     if where is None:
         return source
     kept = [row for row in source.rows if look(where.this, row, source) is True]
-    return Source(source.columns, kept, source.units, source.private, source.records)
+    return replace(source, rows=kept)
+
+
+def _matches(select: exp.Select, row: Row, source: Source) -> Iterator[tuple[Row, Source]]:
+    """The rows of a sub-query of a condition for one row of the outer query: every pair of both is looked at."""
+    inner = _origin(select, source.tables)
+    columns = {**inner.columns, **{name: held for name, held in source.columns.items() if name not in inner.columns}}
+    both = replace(source, columns=columns)
+    for other in inner.rows:
+        pair = Row({**row.cells, **other.cells}, row.unit)
+        where = select.args.get("where")
+        if where is None or look(where.this, pair, both) is True:
+            yield pair, both
+
+
+def _listed(select: exp.Select, row: Row, source: Source) -> list[Value]:
+    """What IN compares with."""
+    item = select.expressions[0]
+    if select.args.get("group") is not None:
+        grouped = _sub_query(select, _source(select, source.tables), "listed")
+        return [next(iter(each.cells.values())) for each in grouped.rows]
+    return [look(item, pair, both) for pair, both in _matches(select, row, source)]
 
 
 def _item(node: exp.Expression, tables: Mapping[str, Table]) -> Source:
@@ -148,18 +175,22 @@ def _item(node: exp.Expression, tables: Mapping[str, Table]) -> Source:
 
 
 def _joined(left: Source, right: Source, join: exp.Join) -> Source:
-    pairs = []
+    pairs, further = [], []
     if join.args.get("using"):
         names = [identifier.name for identifier in join.args["using"]]
         pairs = [(left.key(exp.column(name)), right.key(exp.column(name))) for name in names]
     else:
         for part in join.args["on"].flatten() if isinstance(join.args["on"], exp.And) else [join.args["on"]]:
             sides = [part.this, part.expression]
+            if not all(isinstance(side, exp.Column) for side in sides):
+                further.append(part)
+                continue
             if (sides[0].table, sides[0].name) not in left.columns:
                 sides.reverse()
             pairs.append((left.key(sides[0]), right.key(sides[1])))
     outer = str(join.args.get("side") or "").upper() == "LEFT"
     rows = []
+    merged = replace(left, columns={**right.columns, **left.columns})
     for one in left.rows:
         unit_of_both = one.unit
         found = [
@@ -167,6 +198,7 @@ def _joined(left: Source, right: Source, join: exp.Join) -> Source:
             for other in right.rows
             if all(one.cells[a] is not None and one.cells[a] == other.cells[b] for a, b in pairs)
         ]
+        found = [row for row in found if all(look(part, row, merged) is True for part in further)]
         if outer and not found:
             found = [Row({**dict.fromkeys(right.columns), **one.cells}, unit_of_both)]
         rows += found
@@ -259,7 +291,7 @@ _COMPUTE: dict[type[exp.Expression], Callable[[Value, Value], Value]] = {
     exp.Add: lambda a, b: a + b,
     exp.Sub: lambda a, b: a - b,
     exp.Mul: lambda a, b: a * b,
-    exp.Div: lambda a, b: a / b,
+    exp.Div: lambda a, b: a / b if b != 0 else None,
     exp.Mod: lambda a, b: int(math.fmod(a, b)),
 }
 
@@ -304,6 +336,11 @@ def look(node: exp.Expression, row: Row, source: Source) -> Value:
         case exp.Between():
             low, high = (raw(node.args[end]) for end in ("low", "high"))
             return _unknown(lambda a, b, c: b <= a <= c, raw(node.this), low, high)
+        case exp.Exists():
+            return any(True for _ in _matches(node.this, row, source))
+        case exp.In() if node.args.get("query") is not None:
+            value = raw(node.this)
+            return value is not None and value in _listed(node.args["query"].this, row, source)
         case exp.In():
             return _unknown(lambda a: a in [raw(entry) for entry in node.expressions], raw(node.this))
         case exp.Like():
@@ -321,6 +358,19 @@ def look(node: exp.Expression, row: Row, source: Source) -> Value:
             return _unknown(lambda *v: choose(v), *(inside(part) for part in (node.this, *node.expressions)))
         case exp.Sign():
             return _unknown(lambda a: (a > 0) - (a < 0), inside(node.this))
+        case exp.DPipe():
+            return _unknown(lambda a, b: f"{a}{b}", inside(node.this), inside(node.expression))
+        case exp.Concat():
+            return "".join("" if (value := inside(part)) is None else str(value) for part in node.expressions)
+        case exp.Sqrt():
+            return _unknown(lambda a: math.sqrt(a) if a >= 0 else None, inside(node.this))
+        case exp.Exp():
+            return _unknown(math.exp, inside(node.this))
+        case exp.Ln():
+            return _unknown(lambda a: _logarithm(a, math.e), inside(node.this))
+        case exp.Log():
+            argument = inside(node.this if node.expression is None else node.expression)
+            return _unknown(lambda a: _logarithm(a, 10 if node.expression is None else raw(node.this)), argument)
         case exp.Floor():
             return _unknown(math.floor, inside(node.this))
         case exp.WidthBucket():
@@ -329,6 +379,11 @@ def look(node: exp.Expression, row: Row, source: Source) -> Value:
         case exp.Anonymous() if str(node.this).upper() == "CLAMP":
             return _unknown(lambda a, b, c: min(max(a, b), c), *(inside(part) for part in node.expressions))
     raise AssertionError(f"the brute force does not know {node.sql()}")
+
+
+def _logarithm(value: Value, base: float) -> float | None:
+    """Infinities and what is beyond 1e150 count as that, what is nearer to zero than 1e-150 as zero."""
+    return math.log(min(value, 1e150)) / math.log(base) if value > 1e-150 else None
 
 
 def _bucket(value: Value, low: Value, high: Value, count: int) -> int:
@@ -355,12 +410,12 @@ def key_values(node: exp.Expression, source: Source) -> tuple[Value, ...] | None
     if isinstance(node, exp.Anonymous):
         return tuple(range(int(node.expressions[1].this), int(node.expressions[2].this) + 1))
     columns = list(node.find_all(exp.Column))
-    assert len(columns) == 1, "a key of one column"
-    inputs = key_values(columns[0], source)
-    if inputs is None:
+    inputs = [values for column in columns if (values := key_values(column, source)) is not None]
+    if len(inputs) < len(columns):
         return None
-    place = source.key(columns[0])
-    return tuple(dict.fromkeys(look(node, Row({place: value}, None), source) for value in inputs))
+    places = [source.key(column) for column in columns]
+    rows = (Row(dict(zip(places, values, strict=True)), None) for values in product(*inputs))
+    return tuple(dict.fromkeys(look(node, row, source) for row in rows))
 
 
 # Aggregates over pieces ----------------------------------------------------------------------------------------------

@@ -64,9 +64,8 @@ def opened(customers: list[dict[str, Any]], orders: list[dict[str, Any]], **opti
         ),
         "orders": sf.read(pa.Table.from_pylist(orders, schema=ORDER_TYPES), schema=_described(ORDERS, ORDER_TYPES)),
     }
-    return sf.Session(
-        tables, public={"regions": regions()}, budget=sf.ApproxDP(1, "0.5"), **{"max_rows": 1, "max_groups": 1, **options}
-    )
+    chosen = {"budget": sf.ApproxDP(1, "0.5"), "max_rows": 1, "max_groups": 1, **options}
+    return sf.Session(tables, public={"regions": regions()}, **chosen)
 
 
 _CUSTOMER_NUMBERS = [
@@ -78,6 +77,10 @@ _CUSTOMER_NUMBERS = [
     "LEAST(income, 50)",
     "age - income",
     "SIGN(income - 50)",
+    "income / age",
+    "LN(1 + income)",
+    "SQRT(age)",
+    "EXP(CLAMP(income, -9, 5) / 2)",
 ]
 _ORDER_NUMBERS = [
     "amount",
@@ -86,6 +89,9 @@ _ORDER_NUMBERS = [
     "CLAMP(amount, 5, 50)",
     "COALESCE(quantity, 3)",
     "FLOOR(amount / 10)",
+    "amount / quantity",
+    "CLAMP(quantity / amount, -1, 50)",
+    "CLAMP(LOG2(amount), 0, 9)",
 ]
 _CUSTOMER_CONDITIONS = [
     "age > 30",
@@ -95,6 +101,7 @@ _CUSTOMER_CONDITIONS = [
     "age IS NULL",
     "NOT member OR age < 20",
     "city LIKE 'B%'",
+    "CONCAT(city, age) <> 'Bern30'",
 ]
 _ORDER_CONDITIONS = [
     "amount > 10",
@@ -103,6 +110,9 @@ _ORDER_CONDITIONS = [
     "city <> 'Bern'",
     "category IS NOT NULL",
     "quantity % 2 = 0",
+    "amount / quantity > 2",
+    "LOG10(amount) < 1",
+    "city || '/' || category = 'Bern/books'",
 ]
 _CUSTOMER_KEYS = [
     "city",
@@ -111,14 +121,16 @@ _CUSTOMER_KEYS = [
     "CASE WHEN income > 100 THEN 'rich' ELSE 'poor' END",
     "WIDTH_BUCKET(age, 0, 100, 4)",
     "SIGN(age - 40)",
+    "city || '!'",
 ]
-_ORDER_KEYS = ["category", "city", "quantity > 5", "LEAST(GREATEST(quantity, 0), 4)"]
+_ORDER_KEYS = ["CONCAT(category, '-', city)", "category", "city", "quantity > 5", "LEAST(GREATEST(quantity, 0), 4)"]
 
 
 @st.composite
 def queries(draw: st.DrawFn) -> str:
     """One supported query."""
-    shape = draw(st.sampled_from(["customers", "orders", "public", "private", "per unit", "distinct"]))
+    shapes = ["customers", "orders", "public", "private", "per unit", "distinct", "left", "left per unit", "member"]
+    shape = draw(st.sampled_from(shapes))
     if shape == "per unit":
         inner = draw(
             st.sampled_from(["COUNT(*)", "SUM(amount)", "MAX(quantity)", "SUM(quantity)", "MIN(amount)", "COUNT(category)"])
@@ -140,11 +152,37 @@ def queries(draw: st.DrawFn) -> str:
             ["c.member", "o.amount > 10", "c.city = o.city"],
             ["o.category", "c.member"],
         )
+    elif shape == "left":
+        further = draw(st.sampled_from(["", " AND o.amount > 10", " AND o.category = 'books' AND o.city <> 'Bern'"]))
+        source = f"customers AS c LEFT JOIN orders AS o ON o.customer_id = c.customer_id{further}"
+        numbers, conditions, keys = (
+            ["o.amount", "c.age", "COALESCE(o.quantity, 3)"],
+            ["o.customer_id IS NULL", "c.member", "o.amount > 10", "NOT (o.city = 'Bern')"],
+            ["c.member", "c.city", "o.customer_id IS NULL"],
+        )
+    elif shape == "left per unit":
+        inner = draw(st.sampled_from(["COUNT(*)", "SUM(quantity)", "MAX(quantity)"]))
+        source = (
+            f"customers AS c LEFT JOIN (SELECT customer_id, {inner} AS v FROM orders GROUP BY customer_id) AS o "
+            "ON o.customer_id = c.customer_id"
+        )
+        numbers, conditions, keys = ["CLAMP(COALESCE(o.v, 0), 0, 9)", "c.age"], ["o.v IS NULL", "o.v > 1"], ["c.city"]
+    elif shape == "member":
+        source, numbers, keys = "customers AS c", ["c.age", "c.income"], ["c.member", "c.city"]
+        conditions = [
+            "c.customer_id IN (SELECT customer_id FROM orders WHERE amount > 10)",
+            "c.customer_id NOT IN (SELECT o.customer_id FROM orders AS o)",
+            "c.customer_id IN (SELECT customer_id FROM orders GROUP BY customer_id HAVING COUNT(*) > 1)",
+            "EXISTS (SELECT 1 FROM orders AS o WHERE o.customer_id = c.customer_id AND o.quantity IN (1, 2, 3))",
+            "(c.member OR NOT EXISTS (SELECT * FROM orders AS o WHERE c.customer_id = o.customer_id AND o.city = c.city))",
+            "c.city IN (SELECT o.city FROM orders AS o WHERE o.customer_id = c.customer_id AND o.category = 'books')",
+        ]
     elif shape == "customers":
         source, numbers, conditions, keys = "customers", _CUSTOMER_NUMBERS, _CUSTOMER_CONDITIONS, _CUSTOMER_KEYS
     else:
         source, numbers, conditions, keys = "orders", _ORDER_NUMBERS, _ORDER_CONDITIONS, _ORDER_KEYS
-    unit = "c.customer_id" if shape == "private" else "customer_id"
+    unit = "c.customer_id" if shape in ("private", "left", "left per unit", "member") else "customer_id"
+    filters = conditions if shape != "member" else ["c.age > 30"]  # EXISTS stands in WHERE alone
     functions = [
         "SUM({0})",
         "AVG({0})",
@@ -157,7 +195,7 @@ def queries(draw: st.DrawFn) -> str:
     aggregates = ["COUNT(*)", f"COUNT(DISTINCT {unit})"]
     for _ in range(draw(st.integers(0, 2))):
         form = draw(st.sampled_from(functions))
-        aggregates.append(form.format(draw(st.sampled_from(numbers)), draw(st.sampled_from(conditions))))
+        aggregates.append(form.format(draw(st.sampled_from(numbers)), draw(st.sampled_from(filters))))
     chosen = draw(st.lists(st.sampled_from(aggregates), min_size=1, max_size=3, unique=True))
     grouped = draw(st.lists(st.sampled_from(keys), max_size=2, unique=True))
     where = " AND ".join(draw(st.lists(st.sampled_from(conditions), max_size=2, unique=True)))

@@ -1,21 +1,48 @@
-"""Sixty questions that analysts type: which of them the query language accepts today."""
+"""Sixty questions that analysts type, asked with hardly any noise and compared with DuckDB.
+
+The list was written before the language was widened to answer it. What is still refused stands in one place with its reason.
+"""
 
 from __future__ import annotations
 
+import datetime
 import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
-from sfumato.core.errors import Unsupported
+import sfumato as sf
+from sfumato.core.errors import ParameterError, Unsupported
+from sfumato.dp.sql.grouping import KEY
+from tests.dp.sql import in_duckdb
 from tests.dp.sql.database import session
 
 QUESTIONS: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("analysts.toml").read_text(encoding="utf-8"))["question"]
-#: By their numbers, from 1. Batches, and keys discovered with Gaussian noise, cannot be asked at all.
-ACCEPTED = {44, 45, 48, 49, *range(52, 61)}
-NOT_ASKED = {46, 47, 50, 51}
+
+#: By their numbers, from 1: the questions that are refused, the reason, and what works instead.
+REFUSED: dict[int, tuple[str, str]] = {
+    50: ("ask with a SELECT", "SELECT COUNT(*) AS n FROM customers WHERE member"),
+    51: ("ask with a SELECT", "SELECT SUM(income) AS income FROM customers WHERE city = 'Bern'"),
+}
+ASKED = [number for number in range(1, len(QUESTIONS) + 1) if number not in REFUSED]
+
+
+@pytest.fixture(scope="module")
+def shop() -> sf.Session:
+    return session(budget=sf.ApproxDP(10**15, "0.5"), max_rows=1000, max_groups=1000)
+
+
+@pytest.fixture(scope="module")
+def duck() -> duckdb.DuckDBPyConnection:
+    return in_duckdb.shop()
+
+
+def loss_of(question: dict[str, Any]) -> dict[str, Any]:
+    much = {"delta": {"epsilon": 10**9, "delta": "1e-6"}, "zcdp": {"rho": 4 * 10**14, "delta": "1e-6"}}
+    return much.get(question.get("loss", ""), {"epsilon": 10**12})
 
 
 def test_the_list_asks_for_every_operator_at_least_twice() -> None:
@@ -23,11 +50,56 @@ def test_the_list_asks_for_every_operator_at_least_twice() -> None:
     assert len(QUESTIONS) == 60 and min(times.values()) >= 2 and len(times) == 25
 
 
-def test_the_accepted_ones_are_those_that_are_listed() -> None:
-    shop = session()
-    for number, question in enumerate(QUESTIONS, 1):
-        if number in ACCEPTED:
-            assert shop.explain(question["ask"], epsilon=1, keys=question.get("keys", {})).columns
-        elif number not in NOT_ASKED:
-            with pytest.raises(Unsupported):
-                shop.explain(question["ask"], epsilon=1)
+@pytest.mark.parametrize("number", ASKED, ids=lambda number: f"{number} {QUESTIONS[number - 1]['operators'][0]}")
+def test_the_answer_is_what_duckdb_says(shop: sf.Session, duck: duckdb.DuckDBPyConnection, number: int) -> None:
+    question = QUESTIONS[number - 1]
+    keys = question.get("keys", {})
+    answer = shop.sql(question["ask"], keys=keys, **loss_of(question))
+    names = answer.table.column_names
+    by = [column.name for column in answer.question.shown if column.expression.name.startswith(KEY)]
+    expected = [
+        {name: value.date() if isinstance(value, datetime.datetime) else value for name, value in row.items()}
+        for row in in_duckdb.rows(duck, question.get("plain", question["ask"]), keys)
+    ]
+    rows = answer.table.to_pylist()
+    assert expected and names == list(expected[0])
+    if "LIMIT" in question["ask"]:
+        assert [row[by[0]] for row in rows] == [row[by[0]] for row in expected]
+    groups = {tuple(row[name] for name in by): row for row in rows}
+    assert len(groups) == len(rows)
+    shown = [row for row in expected if tuple(row[each] for each in by) in groups]
+    assert len(shown) == len(expected) or ("loss" in question and len(shown) >= 2)  # discovered groups of few are left out
+    for row in shown:
+        for name, value in row.items():
+            cell = groups[tuple(row[each] for each in by)][name]
+            assert _agree(cell, value, question["ask"]), (row, name, cell)
+    said = {tuple(row[name] for name in by) for row in expected}
+    for group in groups.keys() - said:  # declared groups without rows
+        assert all(groups[group][name] in (0, None) or "AVG" in question["ask"] for name in names if name not in by), group
+
+
+def _agree(cell: Any, value: Any, query: str) -> bool:
+    """A mean of no rows is shown as the middle of its bounds, with an interval of all that is between them; a quantile is one of
+    the values next to it."""
+    if isinstance(value, list):
+        return bool(cell == pytest.approx(value, rel=0.05, abs=2))
+    if isinstance(value, (int, float)):
+        return bool(cell == pytest.approx(value, rel=1e-3, abs=1e-3))
+    return cell == value or (value is None and "AVG" in query)
+
+
+@pytest.mark.parametrize("number", REFUSED, ids=lambda number: f"{number} {QUESTIONS[number - 1]['operators'][0]}")
+def test_what_is_refused_names_a_rewrite_that_works(shop: sf.Session, number: int) -> None:
+    question = QUESTIONS[number - 1]
+    reason, rewrite = REFUSED[number]
+    left = shop.remaining()
+    with pytest.raises((Unsupported, ParameterError), match=reason):
+        shop.sql(question["ask"], keys=question.get("keys", {}), **loss_of(question))
+    assert shop.remaining() == left
+    assert shop.describe(rewrite).columns
+
+
+def test_how_many_are_answered(capsys: pytest.CaptureFixture[str]) -> None:
+    with capsys.disabled():
+        print(f"\n{len(ASKED)} of {len(QUESTIONS)} questions of analysts are answered as DuckDB answers them")
+    assert len(ASKED) == len(QUESTIONS) - len(REFUSED)

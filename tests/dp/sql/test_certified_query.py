@@ -68,7 +68,8 @@ def test_an_unknown_function_is_named_and_the_offered_ones_exist() -> None:
             asked.explain(query, epsilon=1)
         offered = str(refusal.value).split("there are ")[1].replace(" and ", ", ").split(", ")
         for name in offered:
-            asked.explain(f"SELECT {name}({'age, 0.5' if name == 'QUANTILE' else 'age'}) FROM customers", epsilon=1)
+            arguments = {"QUANTILE": "age, 0.5", "CORR": "age, income", "REGR_SLOPE": "income, age"}.get(name, "age")
+            asked.explain(f"SELECT {name}({arguments}) FROM customers", epsilon=1)
 
 
 def test_a_quantile_is_ordered_by_itself() -> None:

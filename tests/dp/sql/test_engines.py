@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.dp.sql.measuring import flat_plan, run, split, tree_plan
+from sfumato.dp.sql.measuring import distinct_values, flat_plan, run, split, tree_plan, values_plan
 from sfumato.dp.sql.noise import Request, price
 from tests.dp.sql.database import CUSTOMERS, ORDERS, customers, orders, regions
 
@@ -32,6 +32,49 @@ ASKED.append(
     )
 )
 ASKED.append(("SELECT ROUND(age / 10) AS k, COUNT(*) AS n FROM customers WHERE ROUND(score, 1) > 0.2 GROUP BY k", None))
+#: Other private tables in conditions, and outer joins with them.
+ASKED += [
+    (f"SELECT {query}", None)
+    for query in (
+        "COUNT(*) AS n FROM customers WHERE customer_id NOT IN (SELECT customer_id FROM orders WHERE amount > 60)",
+        "c.city, SUM(c.income) AS s FROM customers c WHERE c.member OR NOT EXISTS (SELECT 1 FROM orders o WHERE "
+        "o.customer_id = c.customer_id AND o.city = c.city AND o.category = 'books') GROUP BY c.city",
+        "COUNT(*) AS n FROM customers WHERE customer_id IN "
+        "(SELECT customer_id FROM orders GROUP BY customer_id HAVING COUNT(*) > 5)",
+        "c.city, COUNT(o.order_id) AS n, COUNT(DISTINCT o.customer_id) AS u FROM customers c "
+        "LEFT JOIN orders o ON o.customer_id = c.customer_id AND o.category = 'books' GROUP BY c.city",
+        "SUM(LEAST(COALESCE(per.k, 0), 9)) AS s FROM customers c LEFT JOIN (SELECT customer_id, COUNT(*) AS k FROM orders "
+        "GROUP BY customer_id) AS per ON per.customer_id = c.customer_id",
+    )
+]
+ASKED.append(("SELECT city, CORR(amount, quantity) AS c, REGR_INTERCEPT(quantity, amount) AS b FROM orders GROUP BY city", None))
+#: Counts of distinct values of every kind.
+DISTINCT = [
+    (
+        "SELECT city, COUNT(DISTINCT day) AS d, COUNT(DISTINCT category) FILTER (WHERE amount > 9) FROM orders GROUP BY city",
+        None,
+    ),
+    (
+        "SELECT COUNT(DISTINCT amount) AS a, COUNT(DISTINCT quantity > 5) AS b, COUNT(DISTINCT UPPER(coupon)) AS c FROM orders",
+        None,
+    ),
+]
+ASKED += DISTINCT
+ASKED.append(
+    (
+        "SELECT AVG(CLAMP(amount / quantity, 0, 90)) AS q, SUM(LN(1 + amount)) AS l, SUM(CLAMP(LOG2(amount), 0, 9)) AS t, "
+        "AVG(EXP(amount / 100)) AS e, SUM(SQRT(amount)) AS r FROM orders WHERE LOG10(amount) < 2",
+        None,
+    )
+)
+ASKED.append(
+    (
+        "SELECT CONCAT(city, '/', category) AS place, COUNT(*) AS n, SUM(CLAMP(DATE '2024-12-31' - day, 0, 400)) AS d, "
+        "COUNT_IF(day + INTERVAL '3 days' >= DATE '2024-03-01' + INTERVAL 1 MONTH) AS late, "
+        "COUNT_IF(city || coupon LIKE '%s_m%') AS c FROM orders WHERE DATEDIFF('day', DATE '2024-01-10', day) > 0 GROUP BY place",
+        None,
+    )
+)
 ENGINES = [
     "duckdb",
     "parquet",
@@ -90,6 +133,7 @@ def before_noise(tables: dict[str, sf.Microdata], query: str, discover: bool, **
     flat, trees = split(question, priced)
     plans: list[Any] = [flat_plan(question, priced, flat, "5" * 32)] if flat else []
     plans += [tree_plan(question, priced, measurement, "5" * 32) for measurement in trees]
+    plans += [values_plan(question, priced, measurement, "5" * 32) for measurement in distinct_values(question)]
     answers = [run(question, plan) for plan in plans]
     return [sorted(zip(*(column.to_pylist() for column in answer.columns), strict=True), key=repr) for answer in answers]
 
@@ -105,7 +149,10 @@ def test_truncation_gives_the_same_integers_on_every_engine(shop: dict[str, sf.M
     assert before_noise(shop, query, loss is not None, **bounds) == expected(query, loss is not None, **bounds)
 
 
-@pytest.mark.parametrize(("query", "loss"), ASKED[3:7] + ASKED[16:21], ids=[ask[:50] for ask, _ in ASKED[3:7] + ASKED[16:21]])
+UNBOUNDED = ASKED[3:7] + ASKED[16:21] + DISTINCT
+
+
+@pytest.mark.parametrize(("query", "loss"), UNBOUNDED, ids=[ask[:50] for ask, _ in UNBOUNDED])
 def test_sampling_gives_the_same_integers_where_the_bounds_do_not_bite(
     shop: dict[str, sf.Microdata], query: str, loss: str | None
 ) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sfumato.dp.algorithms.count_tree import tree_counts
 from sfumato.dp.sql.measurement import BRANCHING
-from sfumato.dp.sql.measuring import _leaves, flat_plan, run, split
+from sfumato.dp.sql.measuring import _leaves, _value_counts, distinct_values, flat_plan, run, split
 from sfumato.dp.sql.noise import Price, Request, price
 from sfumato.dp.sql.question import Question
 from tests.dp.sql.random_queries import customer_rows, opened, options, order_rows, queries
@@ -38,6 +38,8 @@ def measured(question: Question, priced: Price) -> dict[str, dict[tuple[Any, ...
         for row in zip(*(column.to_pylist() for column in answer.columns), strict=True):
             for place, measurement in enumerate(flat):
                 found[measurement.name][tuple(row[:keys])] = int(row[keys + place] or 0)
+    for values in distinct_values(question):
+        found[values.name] = dict(_value_counts(question, priced, values, FixedSalt()))
     for tree in trees:
         for group, leaves in _leaves(question, priced, tree, FixedSalt()).items():
             for depth, level in enumerate(tree_counts(leaves, BRANCHING)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -201,11 +202,16 @@ class TestKeys:
         for epsilon, delta, groups in ((1, "1e-4", 3), ("0.1", "1e-6", 1), (5, "0.01", 10)):
             priced = price(question, Request(epsilon=epsilon, delta=delta), shop._bounded(1, groups))
             noise = priced.noises[priced.units or ""]
-            ratio = _exp(-1 / noise.amount)
             assert priced.threshold is not None
-            reach = priced.threshold - 1
+            reach, least = priced.threshold - 1, float(Fraction(str(delta)))
+            if noise.law == "gaussian":  # half of δ is what the noise itself needs
+                assert (
+                    groups * _gaussian_tail(noise.amount, reach) <= least / 2 < groups * _gaussian_tail(noise.amount, reach - 2)
+                )
+                continue
+            ratio = _exp(-1 / noise.amount)
             tail = ratio**reach / (1 + ratio)
-            assert groups * tail <= float(Fraction(str(delta))) < groups * tail / ratio
+            assert groups * tail <= least < groups * tail / ratio
 
     def test_numbers_are_grouped_by_their_declared_range(self) -> None:
         answer = session().sql(
@@ -338,3 +344,9 @@ def _exp(value: Fraction) -> float:
     import math
 
     return math.exp(float(value))
+
+
+def _gaussian_tail(variance: Fraction, reach: int) -> float:
+    """P(X ≥ reach) of the discrete Gaussian, summed."""
+    weights = {x: math.exp(-(x**2) / (2 * float(variance))) for x in range(-2000, 2001)}
+    return sum(weight for x, weight in weights.items() if x >= reach) / sum(weights.values())

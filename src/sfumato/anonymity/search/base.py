@@ -61,6 +61,8 @@ class Search(Declared, ABC):
     one_level: ClassVar[bool] = False
     #: Whether it can reckon with an adversary who knows some items of a set.
     recodes_sets = False
+    #: What the searches are called of which it keeps one, where it runs several; a certificate names it.
+    keeps_one_of: ClassVar[tuple[str, ...]] = ()
     #: What is measured of the use and of the risk of a release where nobody says.
     usual_measures: ClassVar[tuple[tuple[str, ...], tuple[str, ...]]] = (("loss",), ())
 
@@ -176,9 +178,3 @@ def by_tuple(problem: Problem, class_of_tuple: NDArray[np.int64], shown: tuple[S
     """A recoding that treats all records of a tuple alike."""
     table = problem.table
     return Recoding.whole_cells(class_of_tuple[table.tuple_of_cell], table.cell_counts, shown, classes)
-
-
-def refuse(problem: Problem, why: str) -> Infeasible:
-    """The error of a search that found no release."""
-    names = ", ".join(guarantee.key for guarantee in problem.guarantees)
-    return Infeasible(f"{names}: {why}")

@@ -120,12 +120,13 @@ def _ranges(problem: Problem, a: int, members: Int, numbers: Int, classes: int) 
     `low … high` for a declared order; `*` where a missing value is among them."""
     tree = problem.table.hierarchies[a]
     numeric = in_numeric_order(tree)
+    whole = numeric and all(_is_whole(leaf) for leaf in tree.leaves if leaf is not None)
     codes = problem.table.codes[a, members]
     starts = np.searchsorted(numbers, np.arange(classes))
     low = np.minimum.reduceat(codes, starts)
     high = np.maximum.reduceat(codes, starts)
     pairs, of_class = np.unique(np.stack([low, high], axis=1), axis=0, return_inverse=True)
-    labels = [_range_label(tree.leaves[int(lo)], tree.leaves[int(hi)], numeric) for lo, hi in pairs]
+    labels = [_range_label(tree.leaves[int(lo)], tree.leaves[int(hi)], numeric, whole) for lo, hi in pairs]
     everything = np.array([label == ROOT for label in labels], dtype=np.bool_)
     most = len(tree.leaves) - 1
     width = np.where(everything, most, pairs[:, 1] - pairs[:, 0]).astype(np.float64)
@@ -138,14 +139,14 @@ def in_numeric_order(tree: Hierarchy) -> bool:
     return numbers is not None and numbers == sorted(numbers)
 
 
-def _range_label(low: str | None, high: str | None, numeric: bool) -> str | None:
+def _range_label(low: str | None, high: str | None, numeric: bool, whole: bool) -> str | None:
     if low == high:
         return low
     if low is None or high is None:
         return ROOT
     if not numeric:
         return f"{low} … {high}"
-    if all(_is_whole(text) for text in (low, high)):
+    if whole:  # among fractions `[0, 2)` would cover more than 0 and 1
         return f"[{int(low)}, {int(high) + 1})"
     return f"[{low}, {high}]"
 

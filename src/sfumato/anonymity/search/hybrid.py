@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymity.predicates.promises import promises_of
-from sfumato.anonymity.search.base import Problem, Search, Step, Suppression, refuse
+from sfumato.anonymity.search.base import Problem, Search, Step, Suppression
 from sfumato.anonymity.search.classes import entry_totals
+from sfumato.anonymity.search.infeasible import refuse
 from sfumato.anonymity.search.local_recoding import LocalRecoding
 from sfumato.core.errors import Infeasible, Unsupported
 from sfumato.core.guarantees.k_anonymity import KAnonymity

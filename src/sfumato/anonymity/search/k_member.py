@@ -12,8 +12,9 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymity.search.base import Problem, Search, refuse
+from sfumato.anonymity.search.base import Problem, Search
 from sfumato.anonymity.search.classes import canonical_cells, entry_totals, show
+from sfumato.anonymity.search.infeasible import refuse
 from sfumato.core.errors import Unsupported
 from sfumato.core.progress import Progress
 from sfumato.core.ranges import Limit
@@ -48,13 +49,21 @@ class KMember(Search):
             raise Unsupported(
                 "KMember separates equal records, so it cannot count units or compare with a population; use LocalRecoding"
             )
-        if any(not tree.has_root for tree in table.hierarchies):
-            raise Unsupported("KMember needs hierarchies with a common root: every pair of values must have a common ancestor")
-        cells = max(len(tree.labels) * len(tree.leaves) for tree in table.hierarchies)
-        if cells > MAX_ANCESTORS:
+        rootless = [name for name, tree in zip(table.quasi, table.hierarchies, strict=True) if not tree.has_root]
+        if rootless:
             raise Unsupported(
-                "KMember keeps the common ancestor of every pair of values, and a column has too many different values for that. "
-                "Use LocalRecoding or Mondrian, or give the column fewer values."
+                f"KMember needs hierarchies with a common root: every pair of values must have a common ancestor. "
+                f"{_columns(rootless)} no common root. Add a last level with one value for all."
+            )
+        wide = [
+            name
+            for name, tree in zip(table.quasi, table.hierarchies, strict=True)
+            if len(tree.labels) * len(tree.leaves) > MAX_ANCESTORS
+        ]
+        if wide:
+            raise Unsupported(
+                f"KMember keeps the common ancestor of every pair of values. {_columns(wide)} too many different values for "
+                f"that. Use LeastLoss or Mondrian, or give the column{'s' * (len(wide) > 1)} fewer values."
             )
         growth = _Growth(problem)
         while growth.left.any():
@@ -74,6 +83,11 @@ class _Cluster:
     nodes: Int
     totals: Int
     cells: list[int] = field(default_factory=list)
+
+
+def _columns(names: list[str]) -> str:
+    listed = ", ".join(f"'{name}'" for name in names)
+    return f"Column {listed} has" if len(names) == 1 else f"Columns {listed} have"
 
 
 class _Growth:

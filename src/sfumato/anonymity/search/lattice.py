@@ -15,8 +15,9 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
-from sfumato.anonymity.search.base import Problem, Search, Suppression, by_tuple, refuse
+from sfumato.anonymity.search.base import Problem, Search, Suppression, by_tuple
 from sfumato.anonymity.search.boxes import search_boxes
+from sfumato.anonymity.search.infeasible import refuse
 from sfumato.anonymity.search.node_tables import NodeTables, node_tables
 from sfumato.anonymity.search.sweep import BestNode, Sweep
 from sfumato.core.progress import Progress

@@ -10,30 +10,42 @@ Prasser, Kohlmayer, Kuhn, "The importance of context: risk-based de-identificati
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymity.search.base import Problem, Search, Step, Suppression, refuse
+from sfumato.anonymity.search.base import Problem, Search, Step, Suppression
 from sfumato.anonymity.search.classes import show
+from sfumato.anonymity.search.infeasible import refuse
 from sfumato.anonymity.search.lattice import search
 from sfumato.anonymity.search.node_tables import NodeTables, node_tables
+from sfumato.anonymity.search.ranges import Cutting
 from sfumato.anonymity.search.specialise import specialise
 from sfumato.anonymity.search.sweep import Levels, Sweep
 from sfumato.core.progress import Progress
 from sfumato.data.recoding import SUPPRESSED, Recoding
 
 Int = NDArray[np.int64]
+Origin = TypeVar("Origin")
 MAX_NODES = 1_000_000
 FEW_TUPLES = 5_000
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Classes of all tuples from which a refinement starts, how they came about, and after how many rounds."""
+
+    name: Literal["rounds", "one class", "levels"]
+    class_of: Int = field(repr=False)
+    rounds: int = 0
+
+
 @dataclass(frozen=True)
 class LocalRecoding(Search):
-    """The default method: classes with their own levels, as little loss as possible, at most `suppression` of the
-    records suppressed.
+    """Classes with their own hierarchy levels, as little loss as possible, at most `suppression` of the records suppressed.
 
     `step` is the smallest share of the records that a round of the search must settle: smaller steps lose less and
     take longer. `refine` splits classes afterwards.
@@ -44,42 +56,49 @@ class LocalRecoding(Search):
     refine: Annotated[bool, "classes are split afterwards"] = True
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
-        totals = problem.promises.totals()
         limit = problem.allowed(self.suppression)
-        possible = np.prod([tree.height + 1.0 for tree in problem.table.hierarchies]) <= MAX_NODES
-        strict = problem.promises.no_suppression
-        starts: list[tuple[Int, int]] = []
-        if possible and not strict and not problem.promises.moving:
-            settled = self._rounds(problem, totals, progress)
-            if self._suppressed(problem, settled[0]) <= limit:
-                starts.append(settled)
-        if not starts:
-            starts.append((self._start_general(problem, totals, limit, progress), 0))
-        elif (
-            self.refine and problem.table.tuples <= FEW_TUPLES and problem.promises.holds(totals.sum(axis=0, keepdims=True)).all()
-        ):
-            # rounds settle by levels of the whole table, which is coarse when there are few records: try from the top as well
-            starts.append((np.zeros(problem.table.tuples, dtype=np.int64), 0))
-        recodings = [(self._refined(problem, totals, class_of, progress), rounds) for class_of, rounds in starts]
-        weights = problem.table.weights
-        recoding, rounds = min(recodings, key=lambda each: (round(each[0].loss(weights), 12), each[0].suppressed))
-        if recoding.suppressed > limit:
-            raise refuse(
-                problem,
-                f"more than {self.suppression:.2%} of the records would have to be suppressed. Allow more or ask for less.",
-            )
-        return recoding, {"rounds": rounds, "optimal": False}
+        recodings = [(self.refined(problem, start, progress), start) for start in self.starts(problem, limit, progress)]
+        recoding, start = least(problem, recodings, limit, self.suppression, lambda each: each.loss(problem.table.weights))
+        return recoding, {"rounds": start.rounds, "optimal": False}
 
-    def _refined(self, problem: Problem, totals: Int, class_of: Int, progress: Progress) -> Recoding:
+    def starts(self, problem: Problem, limit: int, progress: Progress) -> list[Start]:
+        """Classes to refine: those of the rounds where they suppress few enough records, and everything in one class or, where
+        that breaks a promise, the best single level vector.
+
+        Rounds that suppress nothing are good enough for large tables. Where they suppress, the other start is tried as well,
+        which is what is left if nothing may be suppressed: allowing more never loses more.
+        """
+        totals = problem.promises.totals()
+        starts: list[Start] = []
+        possible = np.prod([tree.height + 1.0 for tree in problem.table.hierarchies]) <= MAX_NODES
+        if possible and not problem.promises.no_suppression and not problem.promises.moving:
+            class_of, rounds = self._rounds(problem, totals, progress)
+            suppressed = int(problem.table.counts[class_of == SUPPRESSED].sum())
+            starts += [Start("rounds", class_of, rounds)] if suppressed <= limit else []
+            few = problem.table.tuples <= FEW_TUPLES
+            if starts and not (self.refine and (few or suppressed)):
+                return starts
+        whole = problem.promises.holds(totals.sum(axis=0, keepdims=True)).all()
+        if whole:
+            # rounds settle by levels of the whole table, which is coarse when there are few records
+            starts.append(Start("one class", np.zeros(problem.table.tuples, dtype=np.int64)))
+        else:
+            starts += self._levels(problem, totals, {0, limit}, progress)
+        return starts
+
+    def refined(self, problem: Problem, start: Start, progress: Progress, cutting: Cutting | None = None) -> Recoding:
         """Split classes as far as the promises allow, and say what each shows."""
+        class_of = start.class_of
         if self.refine:
+            totals = problem.promises.totals()
             kept = problem.promises.settled(totals[class_of >= 0].sum(axis=0))
             # what stays behind covers the people of the parts that went, too many for a smallest chance of presence
             partial = not problem.promises.no_suppression
-            class_of = specialise(problem, kept, totals, class_of, partial=partial, progress=progress)
+            class_of = specialise(problem, kept, totals, class_of, partial=partial, cutting=cutting, progress=progress)
         klass = class_of[problem.table.tuple_of_cell]
         cells = np.arange(klass.size, dtype=np.int64)
-        return show(problem, cells, np.zeros_like(cells), problem.table.cell_counts, klass, class_of=class_of)
+        ranges = None if cutting is None else np.array([places is not None for places in cutting.places])
+        return show(problem, cells, np.zeros_like(cells), problem.table.cell_counts, klass, ranges, class_of=class_of)
 
     def _rounds(self, problem: Problem, totals: Int, progress: Progress) -> tuple[Int, int]:
         """Search again and again among the records that are left."""
@@ -112,27 +131,40 @@ class LocalRecoding(Search):
             tables = tables.among(~good)
         return class_of, rounds
 
-    def _start_general(self, problem: Problem, totals: Int, limit: int, progress: Progress) -> Int:
-        """Where rounds would leave too much behind: everything in one class, or the best single level vector within the limit."""
-        everything = np.zeros(problem.table.tuples, dtype=np.int64)
-        if problem.promises.holds(totals.sum(axis=0, keepdims=True)).all():
-            return everything
+    def _levels(self, problem: Problem, totals: Int, limits: Iterable[int], progress: Progress) -> list[Start]:
+        """The best single level vector within each of these limits."""
         tables = node_tables(problem.table, problem.promises, totals)
-        best = search(tables, limit, progress)
-        if best.levels is None:
-            raise refuse(
-                problem,
-                f"no recoding reaches this with at most {self.suppression:.2%} of the records suppressed. "
-                "Allow more suppression, ask for less, or give the hierarchies a common root.",
-            )
-        node_keys, _, failing = tables.failing_keys(best.levels)
-        by_key = np.argsort(node_keys)
-        position = by_key[np.searchsorted(node_keys, tables.keys_of_tuples(best.levels), sorter=by_key)]
-        return np.where(failing[position], SUPPRESSED, position)
+        chosen = {search(tables, limit, progress).levels for limit in limits}
+        starts = []
+        for levels in sorted(each for each in chosen if each is not None):
+            node_keys, _, failing = tables.failing_keys(levels)
+            by_key = np.argsort(node_keys)
+            position = by_key[np.searchsorted(node_keys, tables.keys_of_tuples(levels), sorter=by_key)]
+            starts.append(Start("levels", np.where(failing[position], SUPPRESSED, position)))
+        return starts
 
-    @staticmethod
-    def _suppressed(problem: Problem, class_of: Int) -> int:
-        return int(problem.table.counts[class_of == SUPPRESSED].sum())
+
+def least(
+    problem: Problem,
+    recodings: Sequence[tuple[Recoding, Origin]],
+    limit: int,
+    suppression: float,
+    measure: Callable[[Recoding], float],
+) -> tuple[Recoding, Origin]:
+    """The recoding that measures least among those that suppress few enough records, the first of equal ones."""
+    within = [each for each in recodings if each[0].suppressed <= limit]
+    if recodings and not within:
+        raise refuse(
+            problem,
+            f"more than {suppression:.2%} of the records would have to be suppressed. Allow more or ask for less.",
+        )
+    if not within:
+        raise refuse(
+            problem,
+            f"no recoding reaches this with at most {suppression:.2%} of the records suppressed. "
+            "Allow more suppression, ask for less, or give the hierarchies a common root.",
+        )
+    return min(within, key=lambda each: (round(measure(each[0]), 12), each[0].suppressed))
 
 
 class Round(Sweep):

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymity.predicates.promises import Promises
-from sfumato.anonymity.search.base import Problem, Search, refuse
+from sfumato.anonymity.search.base import Problem, Search
 from sfumato.anonymity.search.classes import canonical_cells, entry_totals, in_numeric_order, show
+from sfumato.anonymity.search.infeasible import refuse
 from sfumato.core.errors import Unsupported
 from sfumato.core.progress import Progress
 from sfumato.data.recoding import Recoding

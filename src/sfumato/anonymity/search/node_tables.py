@@ -12,6 +12,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,8 @@ class NodeVerdict:
 
 class NodeTables:
     """Class tables of lattice nodes over the tuples of a class table (or some of them)."""
+
+    most_tables: ClassVar[float] = math.inf
 
     def __init__(self, table: ClassTable, promises: Promises, totals: Int, chosen: Int | None = None) -> None:
         self.promises = promises
@@ -160,18 +163,17 @@ class NodeTables:
                 break
         if keys_totals is None:
             keys_totals = self._table(_strip(head))
-        rolled = self._rolled(keys_totals, attribute, below, last, prefix)
-        self._cache[prefix] = rolled
-        self._bytes += rolled[0].nbytes + rolled[1].nbytes
-        while self._bytes > CACHE_BYTES and len(self._cache) > 1:
+        shift, mask = int(self.shifts[attribute]), int(self.masks[attribute])
+        return self._kept(prefix, roll_up(*keys_totals, shift, mask, self._change(attribute, below, last)))
+
+    def _kept(self, key: tuple[int, ...], table: tuple[Int, Int]) -> tuple[Int, Int]:
+        """Keep a table, and drop those that were used least lately."""
+        self._cache[key] = table
+        self._bytes += table[0].nbytes + table[1].nbytes
+        while (self._bytes > CACHE_BYTES or len(self._cache) > self.most_tables) and len(self._cache) > 1:
             _, dropped = self._cache.popitem(last=False)
             self._bytes -= dropped[0].nbytes + dropped[1].nbytes
-        return rolled
-
-    def _rolled(self, table: tuple[Int, Int], attribute: int, below: int, level: int, prefix: tuple[int, ...]) -> tuple[Int, Int]:
-        """A table with one attribute raised from level `below` to `level`; `prefix` are all levels in `order`."""
-        shift, mask = int(self.shifts[attribute]), int(self.masks[attribute])
-        return roll_up(*table, shift, mask, self._change(attribute, below, level))
+        return table
 
     def _leaves(self, attribute: int) -> Int:
         """The dense leaf of every tuple."""
@@ -246,6 +248,8 @@ class WideTables(NodeTables):
     and the release is measured again from its file in any case.
     """
 
+    most_tables: ClassVar[float] = 512  # all of them are looked through for each new one
+
     def _pack(self, codes: NDArray[np.int32], totals: Int) -> None:
         self.codes = codes
         self.marks: list[list[Int]] = []
@@ -265,13 +269,26 @@ class WideTables(NodeTables):
             result ^= self.marks[a][level][dense[self.codes[a, tuples]]]
         return result
 
-    def _rolled(self, table: tuple[Int, Int], attribute: int, below: int, level: int, prefix: tuple[int, ...]) -> tuple[Int, Int]:
-        tuples, totals = table
-        levels = [0] * len(self.order)
-        for position, chosen in enumerate(prefix):
-            levels[self.order[position]] = chosen
-        numbers, first = group_keys(self._hashes(levels, tuples))
-        return tuples[first], add_up(numbers, totals, first.size)
+    def classes(self, levels: Sequence[int]) -> tuple[Int, Int]:
+        """A tuple and the totals of each class of a node, from the smallest table of a less general node that is there: with many
+        attributes nodes rarely share the levels of their first ones."""
+        node = tuple(levels)
+        if not any(node):
+            return self.root
+        cached = self._cache.get(node)
+        if cached is not None:
+            self._cache.move_to_end(node)
+            return cached
+        tuples, totals = self._smallest_below(node)
+        numbers, first = group_keys(self._hashes(node, tuples))
+        return self._kept(node, (tuples[first], add_up(numbers, totals, int(first.size))))
+
+    def _smallest_below(self, node: tuple[int, ...]) -> tuple[Int, Int]:
+        smallest = self.root
+        for below, table in self._cache.items():
+            if table[0].size < smallest[0].size and all(low <= high for low, high in zip(below, node, strict=True)):
+                smallest = table
+        return smallest
 
     def _leaves(self, attribute: int) -> Int:
         return np.asarray(self.level_codes[attribute][0][1][self.codes[attribute, self.root[0]]], dtype=np.int64)

@@ -2,7 +2,8 @@
 promises.
 
 The engine of top-down specialisation and of the refinement after a local recoding. All classes are tried at once,
-attribute by attribute; each takes the split it prefers, and only classes that split are tried again.
+attribute by attribute; each takes the split it prefers, and only classes that split are tried again. Ordered attributes that
+may show ranges of their own are cut in two, the others split over the children of their common ancestor.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from sfumato.anonymity.predicates.promises import Promises
 from sfumato.anonymity.search.base import Problem
 from sfumato.anonymity.search.classes import tight_levels
+from sfumato.anonymity.search.ranges import ActiveClasses, Cutting, cut, saved_in_ranges
 from sfumato.core.progress import Progress
 from sfumato.kernels.classes.grouping import group_keys
 from sfumato.kernels.classes.rollup import add_up
@@ -41,12 +43,13 @@ def specialise(
     *,
     partial: bool,
     heuristic: Heuristic = "loss",
+    cutting: Cutting | None = None,
     progress: Progress,
 ) -> Int:
     """Class of every tuple (negative ones are left alone) after splitting as long as possible.
 
     With `partial`, children that fail may stay behind together in the more general class, if that still keeps the
-    promises.
+    promises. `cutting` says along which attributes classes are cut in two.
     """
     result = class_of.copy()
     members = np.flatnonzero(result >= 0)
@@ -55,13 +58,14 @@ def specialise(
     while members.size:
         progress("refining classes", rounds, 0)
         rounds += 1
-        order = members[np.argsort(result[members], kind="stable")]
-        labels, numbers = np.unique(result[order], return_inverse=True)
-        numbers = numbers.reshape(-1).astype(np.int64)
-        splits = _all_splits(problem, promises, totals, order, numbers, labels.size, partial, heuristic)
+        classes = _active(problem, promises, totals, members, result)
+        order, numbers = classes.order, classes.numbers
+        if not order.size:
+            return result
+        splits = _all_splits(problem, promises, classes, partial, heuristic, cutting)
         scores = np.stack([split.score for split in splits])
         best = np.argmax(scores, axis=0)
-        split_classes = scores[best, np.arange(labels.size)] > -np.inf
+        split_classes = scores[best, np.arange(classes.count)] > -np.inf
         if not split_classes.any():
             return result
         part = np.stack([split.part for split in splits])[best[numbers], np.arange(order.size)]
@@ -76,21 +80,44 @@ def specialise(
     return result
 
 
+def _active(problem: Problem, promises: Promises, totals: Int, members: Int, class_of: Int) -> ActiveClasses:
+    """The classes of these members that are large enough to be split into two."""
+    order = members[np.argsort(class_of[members], kind="stable")]
+    starts = _starts(class_of[order])
+    if promises.layout.population < 0:  # with a population a part may have people and no record
+        sizes = np.add.reduceat(totals[order, 0], starts) if order.size else np.zeros(0, dtype=np.int64)
+        order = order[np.repeat(sizes >= 2 * promises.k, np.diff(np.append(starts, order.size)))]
+        starts = _starts(class_of[order])
+    numbers = np.repeat(np.arange(starts.size, dtype=np.int64), np.diff(np.append(starts, order.size)))
+    table = problem.table
+    return ActiveClasses(order, numbers, starts, np.ascontiguousarray(totals[order]), table.codes[:, order], table.weights)
+
+
+def _starts(sorted_classes: Int) -> Int:
+    """Where each class starts in a sorted list of classes."""
+    return np.flatnonzero(np.append(True, np.diff(sorted_classes) != 0)[: sorted_classes.size])
+
+
 def _all_splits(
     problem: Problem,
     promises: Promises,
-    totals: Int,
-    order: Int,
-    numbers: Int,
-    classes: int,
+    active: ActiveClasses,
     partial: bool,
     heuristic: Heuristic,
+    cutting: Cutting | None,
 ) -> list[_Split]:
+    order, numbers, classes, member_totals = active.order, active.numbers, active.count, active.totals
     levels = tight_levels(problem, order, numbers, classes)
-    member_totals = np.ascontiguousarray(totals[order])
     splits = []
     for a, tree in enumerate(problem.table.hierarchies):
-        codes = problem.table.codes[a, order]
+        places = None if cutting is None else cutting.places[a]
+        if cutting is not None and places is not None:
+            part, score = cut(active, promises, a, places, balanced=cutting.balanced)
+            if cutting.every:
+                score = np.where(score > -np.inf, saved_in_ranges(active, part, cutting), -np.inf)
+            splits.append(_Split(part, score))
+            continue
+        codes = active.codes[a]
         level = np.where(levels[a] < 0, tree.height + 1, levels[a])[numbers]
         can = level > 0
         # the children that really occur: one level below the lowest common ancestor
@@ -107,12 +134,15 @@ def _all_splits(
         stays, possible = _decide(promises, sub_totals, sub_class, child[first], good, classes, partial)
         goes = ~stays[subs] & possible[numbers] & can
         # rounded, because sums that differ only in the order of their terms must compare equal whatever the order of rows
-        saved = np.round(np.bincount(numbers, weights=gain * records * goes, minlength=classes), 9)
+        saved: NDArray[np.float64] = np.round(np.bincount(numbers, weights=gain * records * goes, minlength=classes), 9)
         if heuristic == "fewest_children":
             children = np.bincount(sub_class, minlength=classes)
             saved = np.where(possible, 1.0 / np.maximum(children, 1), 0.0)
         worthwhile = possible & (np.bincount(numbers, weights=goes, minlength=classes) > 0)
-        splits.append(_Split(np.where(goes, subs + 1, 0), np.where(worthwhile, saved, -np.inf)))
+        part = np.where(goes, subs + 1, 0)
+        if cutting is not None and cutting.every:
+            saved = np.asarray(saved + saved_in_ranges(active, part, cutting))
+        splits.append(_Split(part, np.where(worthwhile, saved, -np.inf)))
     return splits
 
 

@@ -12,8 +12,9 @@ from typing import Annotated
 
 import numpy as np
 
-from sfumato.anonymity.search.base import Problem, Search, refuse
+from sfumato.anonymity.search.base import Problem, Search
 from sfumato.anonymity.search.classes import show
+from sfumato.anonymity.search.infeasible import refuse
 from sfumato.anonymity.search.specialise import Heuristic, specialise
 from sfumato.core.progress import Progress
 from sfumato.data.recoding import Recoding

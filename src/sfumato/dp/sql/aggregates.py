@@ -1,37 +1,39 @@
-"""Aggregates of a query: one row each, how they are read, and how they follow from noisy measurements.
-
-What follows from measurements is post-processing. Means and variances are held inside what the declared bounds allow.
-"""
+"""Aggregates of a query: one row each, how they are read, and what is measured for them."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.parse import function_name, refuse_clauses, sql_text
 
-Floats = NDArray[np.float64]
-
+#: How many quantiles one call may list.
+MOST_RANKS = 100
 #: What each placeholder column of an aggregate begins with; no identifier of a query can.
 PLACEHOLDER = "\x00aggregate "
 
 
+class QuantileList(exp.Array):
+    """Several quantiles of one column in one call, which make a list: the placeholders of its elements."""
+
+
 @dataclass(frozen=True)
 class Asked:
-    """One aggregate as the query writes it: of an expression (None for rows), over the rows where `where` holds."""
+    """One aggregate as the query writes it: of an expression (None for rows), over the rows where `where` holds.
+
+    Of two expressions for `other`: a covariance, or the regression of `other` on `argument`.
+    """
 
     function: str
     argument: exp.Expression | None
     where: exp.Expression | None = None
     rank: Fraction | None = None
+    other: exp.Expression | None = None
 
     @property
     def aggregate(self) -> QueryAggregate:
@@ -46,7 +48,8 @@ class Asked:
             "" if self.argument is None else sql_text(self.argument),
             "" if self.where is None else sql_text(self.where),
         ]
-        return "|".join([*parts, "" if self.rank is None else str(self.rank)])
+        parts.append("" if self.rank is None else str(self.rank))
+        return "|".join(parts if self.other is None else [*parts, sql_text(self.other)])
 
 
 @dataclass(frozen=True)
@@ -57,14 +60,15 @@ class QueryAggregate:
     its argument. `nodes` are how the parser reads it, and `read` makes of one what is asked.
 
     Measured are rows, units, a sum, moments (the number of rows, a sum around the middle of the bounds and, with `squares`, one
-    of squares) or a tree of counts, in which it has a `rank`. `sample` divides by one row less, `root` takes the root. Within
-    one unit an engine computes it as `per_unit`, None where it is not offered there.
+    of squares), pairs (moments of two columns and the sum of their products) or a tree of counts, in which it has a `rank`.
+    `sample` divides by one row less, `root` takes the root. Within one unit an engine computes it as `per_unit`, None where it is
+    not offered there.
     """
 
     function: str
     spelled: str
     words: str
-    measures: Literal["rows", "units", "sum", "moments", "tree"]
+    measures: Literal["rows", "units", "sum", "moments", "pairs", "tree"]
     nodes: tuple[type[exp.Expression], ...] = ()
     read: Callable[[Any, str], Asked] = lambda node, function: _of_one(node, function)
     offered: str = ""
@@ -84,11 +88,16 @@ def is_aggregate(node: exp.Expression) -> bool:
 def taken_out(node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Expression:
     """The expression with every aggregate replaced by a placeholder column; the aggregates are added to `aggregates`."""
     if is_aggregate(node):
+        if (correlation := _correlation(node)) is not None:
+            # The square of a number that may have either sign: the interval of the square follows from that of the number.
+            return exp.Pow(this=taken_out(correlation, aggregates), expression=exp.Literal.number(2))
+        if (ranks := _listed_ranks(node)) is not None:
+            return _several(node, ranks, aggregates)
         asked = _asked(node)
         aggregates.setdefault(asked.text, asked)
         return exp.column(exp.to_identifier(PLACEHOLDER + asked.text, quoted=True))
     if isinstance(node, exp.Window):
-        raise Unsupported("window functions are not supported; aggregate per unit in a sub-query instead")
+        raise Unsupported("a window is computed over the groups of the outer query, not inside an aggregate")
     copied = node.copy()
     for key, value in list(copied.args.items()):
         if isinstance(value, exp.Expression):
@@ -107,7 +116,7 @@ def _asked(node: exp.Expression) -> Asked:
         inner = _asked(node.this)
         if inner.where is not None:
             raise Unsupported("an aggregate takes one FILTER")
-        return Asked(inner.function, inner.argument, node.expression.this, inner.rank)
+        return replace(inner, where=node.expression.this)
     if isinstance(node, exp.WithinGroup):
         return _within_group(node)
     aggregate = _BY_NODE.get(type(node))
@@ -165,13 +174,52 @@ def _within_group(node: exp.WithinGroup) -> Asked:
     return Asked("quantile", _plain(ordered.this), rank=1 - rank if ordered.args.get("desc") else rank)
 
 
+def _correlation(node: exp.Expression) -> exp.Expression | None:
+    """CORR(y, x) for REGR_R2(y, x), with its FILTER; None for any other aggregate."""
+    if isinstance(node, exp.Filter):
+        inner = _correlation(node.this)
+        return None if inner is None else exp.Filter(this=inner, expression=node.expression.copy())
+    return exp.Corr(this=node.this.copy(), expression=node.expression.copy()) if isinstance(node, exp.RegrR2) else None
+
+
+def _pair(node: exp.Expression, function: str) -> Asked:
+    """CORR(x, y), or REGR_SLOPE(y, x): the one that explains comes second there."""
+    explained, explaining = _plain(node.this), _plain(node.args.get("expression"))
+    return Asked(function, explaining, other=explained)
+
+
+def _listed_ranks(node: exp.Expression) -> exp.Array | None:
+    """The list of ranks in QUANTILE_CONT(x, [q, r]) or PERCENTILE_CONT(ARRAY[q, r]); None where there is one rank."""
+    if isinstance(node, exp.Filter):
+        return _listed_ranks(node.this)
+    held = node.this.this if isinstance(node, exp.WithinGroup) else node.args.get("quantile")
+    if isinstance(node, (exp.PercentileCont, exp.PercentileDisc)):
+        held = node.expression.this if isinstance(node.expression, exp.Order) else node.expression
+    return held if isinstance(held, exp.Array) else None
+
+
+def _several(node: exp.Expression, ranks: exp.Array, aggregates: dict[str, Asked]) -> QuantileList:
+    if not 1 <= len(ranks.expressions) <= MOST_RANKS:
+        raise Unsupported(f"a list of quantiles has 1 to {MOST_RANKS} ranks, such as QUANTILE_CONT(income, [0.25, 0.5, 0.75])")
+    elements = []
+    for place in range(len(ranks.expressions)):
+        single = node.copy()
+        listed = _listed_ranks(single)
+        if listed is not None:
+            listed.replace(listed.expressions[place].copy())
+        elements.append(taken_out(single, aggregates))
+    return QuantileList(expressions=elements)
+
+
 def _rank(node: exp.Expression | None) -> Fraction:
     try:
         rank = Fraction(str(node.this)) if isinstance(node, exp.Literal) and not node.is_string else None
     except ValueError:
         rank = None
     if rank is None or not 0 <= rank <= 1:
-        raise Unsupported("a quantile takes one constant rank between 0 and 1, such as QUANTILE(income, 0.9)")
+        raise Unsupported(
+            "a quantile takes constant ranks between 0 and 1: QUANTILE(income, 0.9), or QUANTILE_CONT(income, [0.1, 0.9])"
+        )
     return rank
 
 
@@ -197,7 +245,8 @@ ROWS = (
         lambda node, function: Asked(function, None, node.this), per_unit="count",
     ),
     QueryAggregate(
-        "count_distinct", "COUNT(DISTINCT unit)", "number of units; of another column per unit only",
+        "count_distinct", "COUNT(DISTINCT unit)",
+        "number of units; of another column the number of its values, counted among at most `max_rows` of each unit",
         "units", per_unit="count_distinct",
     ),
     QueryAggregate("sum", "SUM(a)", "sum", "sum", (exp.Sum,), offered="SUM", called="SUM", per_unit="sum"),
@@ -215,6 +264,26 @@ ROWS = (
         "stddev_pop", "STDDEV_POP(a)", "root of `VAR_POP`", "moments", (exp.StddevPop,), called="VAR", squares=True, root=True
     ),
     QueryAggregate(
+        "corr", "CORR(a, b)", "correlation of the rows where both are known, -1 to 1; missing where one of them does not vary",
+        "pairs", (exp.Corr,), _pair, offered="CORR", called="CORR",
+    ),
+    QueryAggregate(
+        "covar_pop", "COVAR_POP(a, b)", "covariance of the rows where both are known", "pairs", (exp.CovarPop,), _pair,
+        called="COVAR",
+    ),
+    QueryAggregate(
+        "covar_samp", "COVAR_SAMP(a, b)", "covariance of a sample", "pairs", (exp.CovarSamp,), _pair, called="COVAR", sample=True,
+    ),
+    QueryAggregate(
+        "regr_slope", "REGR_SLOPE(b, a)", "slope of the line of least squares of b on a, where both are known", "pairs",
+        (exp.RegrSlope,), _pair, offered="REGR_SLOPE", called="REGR",
+    ),
+    QueryAggregate(
+        "regr_intercept", "REGR_INTERCEPT(b, a)", "where that line is at a = 0", "pairs", (exp.RegrIntercept,), _pair,
+        called="REGR",
+    ),
+    QueryAggregate("corr", "REGR_R2(b, a)", "square of `CORR(b, a)`", "pairs", (exp.RegrR2,), _pair, called="CORR"),
+    QueryAggregate(
         "min", "MIN(a)", "smallest value, kept clear of the end by the noise of a rank; exact per unit", "tree", (exp.Min,),
         offered="MIN", called="MIN", rank=Fraction(0), per_unit="min",
     ),
@@ -231,7 +300,8 @@ ROWS = (
         (exp.Quantile, exp.ApproxQuantile), _quantile, offered="QUANTILE", called="QUANTILE",
     ),
     QueryAggregate(
-        "quantile", "PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY a)", "as `QUANTILE(a, q)`; also `QUANTILE_CONT(a, q)`", "tree",
+        "quantile", "PERCENTILE_CONT(q) WITHIN GROUP (ORDER BY a)",
+        "as `QUANTILE(a, q)`; also `QUANTILE_CONT(a, q)`. A list of ranks `[0.25, 0.5]` makes a list of values", "tree",
         (exp.PercentileCont, exp.PercentileDisc), _percentile, called="QUANTILE",
     ),
 )  # fmt: skip
@@ -240,137 +310,3 @@ _BY_NODE = {node: row for row in ROWS for node in row.nodes}
 _OFFERED = [row.offered for row in ROWS if row.offered]
 #: The aggregates that a refusal offers.
 THERE_ARE = f"there are {', '.join(_OFFERED[:-1])} and {_OFFERED[-1]}"
-
-
-# From measurements ------------------------------------------------------------------------------------------------------
-
-#: Below this many rows (after noise) a mean says nothing; the division is held here.
-FEWEST = 1.0
-
-
-@dataclass(frozen=True)
-class Statistic:
-    """One aggregate of the query, computed from measurements by name.
-
-    `centre` is what values were measured around, `square_centre` the same for their squares; results of means stay
-    inside [low, high]. A `positive` sum is one of values that are not below 0.
-    """
-
-    function: str
-    count: str | None = None
-    total: str | None = None
-    squares: str | None = None
-    tree: str | None = None
-    step: Fraction = Fraction(1)
-    square_step: Fraction = Fraction(1)
-    centre: Fraction = Fraction(0)
-    square_centre: Fraction = Fraction(0)
-    low: Fraction | None = None
-    high: Fraction | None = None
-    rank: Fraction | None = None
-    whole: bool = False
-    positive: bool = False
-
-    @property
-    def aggregate(self) -> QueryAggregate:
-        """The row of the function."""
-        return AGGREGATES[self.function]
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """The measurements it is computed from."""
-        return tuple(part for part in (self.count, self.total, self.squares, self.tree) if part is not None)
-
-    @property
-    def linear(self) -> bool:
-        """True for one measurement as it is: counts, and sums that are measured by themselves."""
-        return self.total is None and self.tree is None or self.aggregate.measures == "sum" and self.count is None
-
-    @property
-    def steady(self) -> bool:
-        """True when the error is the same whatever the data."""
-        return self.linear or self.aggregate.measures == "sum"
-
-    def value(self, noisy: Mapping[str, Floats]) -> Floats:
-        """The statistic per group."""
-        if self.total is None:
-            return noisy[self.count or ""]
-        if self.aggregate.measures == "sum":
-            total = noisy[self.total] * float(self.step)
-            return total if self.count is None else total + noisy[self.count] * float(self.centre)
-        if self.squares is None:
-            return self._inside(self._around(noisy) + float(self.centre))
-        return self._spread(noisy, np.minimum(self._squares(noisy) - self._around(noisy) ** 2, self._widest))
-
-    def possible(self, noisy: Mapping[str, Floats]) -> Floats:
-        """The statistic per group and possible noise, the first of which is none: what it may be without the noise.
-
-        A variance is measured halfway between the possible mean and the one that is shown, and one of a sample may be above the
-        largest of so many rows, see docs/theory/margins.md.
-        """
-        if self.squares is None:
-            return self.value(noisy)
-        around = self._around(noisy)
-        shown = around[:, :1]
-        if self.low is not None and self.high is not None:
-            shown = np.clip(shown, float(self.low - self.centre), float(self.high - self.centre))
-        spread = self._spread(noisy, self._squares(noisy) - around**2 + (around - shown) ** 2 / 2)
-        spread[:, 0] = self.value({name: column[:, 0] for name, column in noisy.items() if name in self.parts})
-        return np.minimum(spread, self.largest(self.fewest))
-
-    def _rows(self, noisy: Mapping[str, Floats]) -> Floats:
-        return np.maximum(noisy[self.count or ""], FEWEST)
-
-    def _around(self, noisy: Mapping[str, Floats]) -> Floats:
-        """The mean less the centre."""
-        return noisy[self.total or ""] * float(self.step) / self._rows(noisy)
-
-    def _squares(self, noisy: Mapping[str, Floats]) -> Floats:
-        """The mean of the squares of values less the centre."""
-        return noisy[self.squares or ""] * float(self.square_step) / self._rows(noisy) + float(self.square_centre)
-
-    def _spread(self, noisy: Mapping[str, Floats], variance: Floats) -> Floats:
-        """The kind of variance or deviation that is asked for."""
-        spread = np.maximum(variance, 0.0)
-        if self.aggregate.sample:
-            rows = self._rows(noisy)
-            spread = spread * rows / np.maximum(rows - 1.0, FEWEST)
-        return np.sqrt(spread) if self.aggregate.root else spread
-
-    @property
-    def ends(self) -> tuple[float, float] | None:
-        """What the statistic can be at all, whatever the rows; None where nothing bounds it."""
-        if self.low is None or self.high is None or self.aggregate.measures != "moments":
-            return None
-        if self.squares is None:
-            return float(self.low), float(self.high)
-        return 0.0, float(self.largest(self.fewest))
-
-    @property
-    def certain(self) -> tuple[float, float]:
-        """Between which ends the statistic lies by the question and the declared bounds alone."""
-        if self.tree is not None and self.low is not None and self.high is not None:
-            return float(self.low), float(self.high)
-        if self.ends is not None:
-            return self.ends
-        return 0.0 if self.positive or self.aggregate.measures in ("rows", "units") else -math.inf, math.inf
-
-    def largest(self, rows: Floats | float) -> Floats | float:
-        """The largest variance or deviation of so many rows: half of them at either bound."""
-        share = rows / (rows - 1.0) if self.aggregate.sample else 1.0
-        largest = self._widest * share
-        return np.sqrt(largest) if self.aggregate.root else largest
-
-    @property
-    def fewest(self) -> float:
-        """With fewer rows than this the statistic has no value, and an answer can say nothing about it."""
-        return 2.0 if self.aggregate.sample else 1.0
-
-    @property
-    def _widest(self) -> float:
-        return float(self.high - self.low) ** 2 / 4 if self.low is not None and self.high is not None else math.inf
-
-    def _inside(self, value: Floats) -> Floats:
-        if self.low is None or self.high is None:
-            return value
-        return np.clip(value, float(self.low), float(self.high))

@@ -24,17 +24,22 @@ from sfumato.core.params import parameters, require_confidence
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.randomness import Randomness
 from sfumato.dp.outcomes import private_outcome
-from sfumato.dp.sql.aggregates import PLACEHOLDER, Floats, Statistic
+from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.column_errors import NO_ERROR, column_errors, column_law
 from sfumato.dp.sql.grouping import KEY
+from sfumato.dp.sql.images import is_whole
 from sfumato.dp.sql.language import evaluate
+from sfumato.dp.sql.list_columns import with_lists
 from sfumato.dp.sql.margins import NoisyQuantiles, Possible
 from sfumato.dp.sql.measuring import Measured
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.operators import Cell
+from sfumato.dp.sql.ordering import in_this_order
 from sfumato.dp.sql.quantile_margins import quantile_of
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import ColumnLaw, Distances, Interval, Reach, stored_law
+from sfumato.dp.sql.statistic import Floats, Statistic
+from sfumato.dp.sql.windows import window_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -231,7 +236,7 @@ class QueryAnswer:
             "contribution": self.contribution,
         }
         return private_outcome(
-            self.table,
+            self.answer.table(),
             self.loss,
             method,
             argument=ARGUMENT,
@@ -240,26 +245,29 @@ class QueryAnswer:
             ledger_entry=self.entry,
             explanation=self.explanation.to_mapping(),
             not_covered=list(self.not_covered),
-            errors=self.errors,
+            errors=self.answer.error_table(),
         )
 
     @property
     def table(self) -> pa.Table:
-        """What was asked for, as an Arrow table."""
-        return self.answer.table()
+        """What was asked for, as an Arrow table; several quantiles of one call are a list."""
+        return self._with_lists(self.answer.table())
 
     @property
     def errors(self) -> pa.Table:
         """Standard errors, column by column; empty for keys."""
-        return self.answer.error_table()
+        return self._with_lists(self.answer.error_table())
 
     def margins(self, confidence: float = 0.95) -> pa.Table:
         """How far each number may be from what the counted rows say (see `contribution`), at a confidence."""
-        return self.answer.margin_table(confidence)
+        return self._with_lists(self.answer.margin_table(confidence))
 
     def intervals(self, confidence: float = 0.95) -> pa.Table:
         """Between which `low` and `high` what the counted rows say lies, at a confidence: both sides need not be equally long."""
-        return self.answer.interval_table(confidence)
+        return self._with_lists(self.answer.interval_table(confidence))
+
+    def _with_lists(self, table: pa.Table) -> pa.Table:
+        return with_lists(table, [column.listed for column in self.question.shown])
 
     @property
     def contribution(self) -> str:
@@ -290,7 +298,7 @@ class QueryAnswer:
 def put_together(question: Question, price: Price, measured: Measured) -> AnswerTable:
     """From noisy measurements to the table that was asked for: statistics, expressions, HAVING, ORDER BY, LIMIT."""
     values, quantiles = _statistics(question, price, measured)
-    rows = []
+    rows: list[tuple[int, dict[str, Cell]]] = []
     for place, group in enumerate(measured.groups):
         row = {PLACEHOLDER + text: column[place] for text, column in values.items()}
         row |= {KEY + str(number): value for number, value in enumerate(group)}
@@ -298,21 +306,19 @@ def put_together(question: Question, price: Price, measured: Measured) -> Answer
     if question.having is not None:
         having = question.having
         rows = [(place, row) for place, row in rows if evaluate(having, row) is True]
-    for ordering in reversed(question.order):
-        rows.sort(key=lambda entry: _sort_key(evaluate(ordering.expression, entry[1])), reverse=ordering.descending)
-        missing = [entry for entry in rows if evaluate(ordering.expression, entry[1]) is None]
-        present = [entry for entry in rows if evaluate(ordering.expression, entry[1]) is not None]
-        rows = missing + present if ordering.nulls_first else present + missing
-    rows = rows[question.offset :]
+    windows = {text: window_values(window, rows) for text, window in question.windows.items()}
+    for place, row in rows:
+        row |= {PLACEHOLDER + text: each.values[place] for text, each in windows.items()}
+    shown = (in_this_order(rows, question.order) if question.order else list(rows))[question.offset :]
     if question.limit is not None:
-        rows = rows[: question.limit]
-    cells = tuple(tuple(evaluate(column.expression, row) for column in question.shown) for _, row in rows)
-    places, keys = [place for place, _ in rows], [measured.groups[place] for place, _ in rows]
+        shown = shown[: question.limit]
+    cells = tuple(tuple(evaluate(column.expression, row) for column in question.shown) for _, row in shown)
+    places, keys = [place for place, _ in shown], [measured.groups[place] for place, _ in shown]
     kinds = tuple(_kind(question, column.expression, [row[i] for row in cells]) for i, column in enumerate(question.shown))
 
     def off() -> CellErrors:
         laws = tuple(column_law(question, price, column.expression) for column in question.shown)
-        possible = Possible(question, price, _arrays(measured), quantiles)
+        possible = Possible(question, price, _arrays(measured), quantiles, windows)
         columns = [
             column_errors(question, price, column.expression, possible, places, keys)
             if kind in ("integer", "number")
@@ -345,8 +351,13 @@ def _statistics(question: Question, price: Price, measured: Measured) -> tuple[d
             quantiles[text] = NoisyQuantiles([float(value) for value, _ in valued], [reach for _, reach in valued])
             continue
         computed: Floats = statistic.value(noisy)
-        values[text] = _whole(statistic, measured) if statistic.steady and statistic.whole else computed.tolist()
+        values[text] = _whole(statistic, measured) if statistic.steady and statistic.whole else _present(computed)
     return values, quantiles
+
+
+def _present(values: Floats) -> list[Cell]:
+    """Numbers as cells; one that has no value is missing."""
+    return [None if number != number else number for number in values.tolist()]
 
 
 def _whole(statistic: Statistic, measured: Measured) -> list[Cell]:
@@ -361,7 +372,9 @@ def _kind(question: Question, expression: exp.Expression, cells: Sequence[Cell])
     if isinstance(expression, exp.Column):
         if expression.name.startswith(KEY):
             return question.keys[int(expression.name.removeprefix(KEY))].kind
-        return "integer" if question.statistics[expression.name.removeprefix(PLACEHOLDER)].whole else "number"
+        statistic = question.statistics.get(expression.name.removeprefix(PLACEHOLDER))
+        whole = statistic.whole if statistic is not None else is_whole(question, expression)
+        return "integer" if whole else "number"
     present = [cell for cell in cells if cell is not None]
     if present and all(isinstance(cell, bool) for cell in present):
         return "boolean"
@@ -391,12 +404,6 @@ def _reach(sides: Any) -> Reach | None:
 
 def _around(cell: Cell, away: Distances | None) -> Interval | None:
     return None if away is None or isinstance(cell, bool) or not isinstance(cell, (int, float)) else away.around(cell)
-
-
-def _sort_key(value: Cell) -> tuple[bool, Any]:
-    if isinstance(value, (str, datetime.date)):
-        return (True, str(value))
-    return (value is not None, 0 if value is None else value)
 
 
 def _stored(cell: Cell) -> Any:

@@ -216,6 +216,8 @@ class Visible:
     name: str
     term: Term
     unit: bool = False  # holds the unit
+    perhaps_unit: bool = False  # holds the unit where the right side of a LEFT JOIN has a row, else nothing
+    qualified: bool = False  # can be named with its table's alias only: USING shows the other side's
 
 
 @dataclass(frozen=True)
@@ -239,22 +241,29 @@ class QueryRows:
         """The column that a reference names, with what is known of it."""
         if not isinstance(node.this, exp.Identifier):
             raise Unsupported("* stands where a column is needed; name the columns")
-        qualifier, name = node.table, node.name
-        matches = [c for c in self.columns if c.name == name and (not qualifier or c.qualifier == qualifier)]
-        if not matches:
-            matches = [
-                c
-                for c in self.columns
-                if c.name.lower() == name.lower() and (not qualifier or c.qualifier.lower() == qualifier.lower())
-            ]
+        name, called = node.name, self._called(node)
+        matches = [c for c in called if c.name == name and (not node.table or c.qualifier == node.table)] or called
         if not matches:
             there = [c.name for c in self.columns if not c.name.startswith("\x00")]
             offered = ", ".join(dict.fromkeys([*there, *self.unread]))
-            text = f". If it is a text, write it in single quotes: '{name[:60]}'" if node.this.quoted and not qualifier else ""
+            text = f". If it is a text, write it in single quotes: '{name[:60]}'" if node.this.quoted and not node.table else ""
             raise Unsupported(f"there is no column '{name[:60]}' here; there are: {offered[:500]}{text}")
         if len(matches) > 1 and len({c.term.expression for c in matches}) > 1:
             raise Unsupported(f"the column '{name[:60]}' is in more than one table; write table.{name[:60]}")
         return matches[0]
+
+    def has(self, node: exp.Column) -> bool:
+        """True when a reference names one of these columns, or several."""
+        return bool(self._called(node))
+
+    def _called(self, node: exp.Column) -> list[Visible]:
+        """The columns of that name, in whatever case it is written."""
+        qualifier, name = node.table.lower(), node.name.lower()
+        return [
+            column
+            for column in self.columns
+            if column.name.lower() == name and (column.qualifier.lower() == qualifier if qualifier else not column.qualified)
+        ]
 
 
 @dataclass

@@ -236,8 +236,11 @@ ROWS = (
     Operator("TRY_CAST(a AS type)", (exp.TryCast,), "as `CAST`", _cast, _CAST, reads=("to", "safe")),
     Operator(
         "(SELECT …)", (exp.Subquery, exp.Select),
-        rows="a sub-query inside an expression is not supported; join its table instead",
+        rows="a sub-query inside an expression is not supported, unless it reads public tables alone; join its table instead",
     ),
-    Operator("EXISTS (SELECT …)", (exp.Exists,), rows="join the other table on the unit instead"),
-    Operator("… OVER (…)", (exp.Window,), rows="aggregate per unit in a sub-query instead"),
+    Operator("EXISTS (SELECT …)", (exp.Exists,), rows="it stands in WHERE: put the condition there"),
+    Operator(
+        "… OVER (…)", (exp.Window,),
+        rows="windows are computed over the groups of an answer, not over rows; aggregate per unit in a sub-query instead",
+    ),
 )  # fmt: skip

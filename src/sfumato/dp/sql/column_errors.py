@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 from sqlglot import exp
 
-from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
+from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.box import Box, Floats, Truths, divided
 from sfumato.dp.sql.expected_error import lattice_steps, linear_change, linear_margin
 from sfumato.dp.sql.grouping import KEY
-from sfumato.dp.sql.images import as_divisor, certain, image, is_linear, parts_of, plain, selects, steady
+from sfumato.dp.sql.images import as_divisor, certain, image, is_linear, is_share, parts_of, plain, selects, steady
 from sfumato.dp.sql.language import computed, evaluate
 from sfumato.dp.sql.margins import Possible, numbers, reaches
 from sfumato.dp.sql.noise import Price
@@ -21,6 +21,9 @@ from sfumato.dp.sql.operators import Cell
 from sfumato.dp.sql.propagation import Smooth, bends, decided, noisy_parts, smooth, taken
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import LEVELS, ColumnLaw, OneNoise, Reach, SumOfNoises, distance_at
+from sfumato.dp.sql.share_margins import share_distances
+from sfumato.dp.sql.statistic import Statistic
+from sfumato.dp.sql.window_errors import window_box
 
 #: The keys of a group.
 Group = Sequence[Cell]
@@ -39,7 +42,8 @@ _LAST_DIGITS = 1e-11
 def column_law(question: Question, price: Price, expression: exp.Expression) -> ColumnLaw:
     """How margins follow from errors: by the law of one noise, or by that of a sum of noises."""
     general = next(iter(price.noises.values())).law
-    if isinstance(expression, exp.Column) and expression.name.startswith(PLACEHOLDER):
+    named = isinstance(expression, exp.Column) and expression.name.removeprefix(PLACEHOLDER) in question.statistics
+    if named:
         statistic = question.statistics[expression.name.removeprefix(PLACEHOLDER)]
         noise = price.noises[statistic.parts[0]]
         if statistic.linear:
@@ -134,6 +138,8 @@ class Images:
 
     def _box(self, part: exp.Expression, places: Sequence[int], keys: Sequence[Group], levels: Sequence[float]) -> Box:
         """A part as it is shown, then between its ends at each level, then for certain."""
+        if isinstance(part, exp.Column) and part.name.removeprefix(PLACEHOLDER) in self.possible.windows:
+            return window_box(self.possible, part.name.removeprefix(PLACEHOLDER), places, levels)
         if not noisy_parts(part):
             exact = _exact(part, keys)
             wide = np.zeros((len(places), len(levels) + 2), dtype=np.bool_)
@@ -192,6 +198,8 @@ class Images:
         text = part.name.removeprefix(PLACEHOLDER) if isinstance(part, exp.Column) else ""
         if text in self.possible.quantiles:
             return self._quantile(text, places, levels)
+        if is_share(self.question, self.price, part):
+            return share_distances(self.possible, part, places, keys, levels)
         if not is_linear(self.question, part):
             return self.possible.distances(part, places, keys, levels)
         shown = self._shown(part, places, keys)

@@ -131,7 +131,9 @@ def _between(node: exp.Between, terms: Terms) -> Term:
 
 def _one_of(node: exp.In, terms: Terms) -> Term:
     if node.args.get("query") is not None or node.args.get("unnest") is not None:
-        raise Unsupported("IN (SELECT …) is not supported; join the other table instead")
+        raise Unsupported(
+            "IN (SELECT …) stands in WHERE: put the condition there, or into a sub-query in FROM that has it as its WHERE"
+        )
     term = terms(node.this)
     if len(node.expressions) > 10_000:
         raise Unsupported("IN lists more than 10,000 values; put them into a public table and join it")
@@ -304,7 +306,10 @@ ROWS = (
         "a BETWEEN low AND high", (exp.Between,), "`low <= a AND a <= high`", _between,
         OverAnswers(_compared_kind, _between_cell), reads=("low", "high"),
     ),
-    Operator("a IN (b, …)", (exp.In,), "equal to one of some constants", _one_of, OverAnswers(_compared_kind, _listed)),
+    Operator(
+        "a IN (b, …)", (exp.In,), "equal to one of some constants, or of the values of a public table", _one_of,
+        OverAnswers(_compared_kind, _listed), reads=("query", "unnest"),
+    ),
     Operator(
         "a IS NULL", (exp.Is,), "whether a is missing; also `IS TRUE` and `IS FALSE` of a condition", _is,
         OverAnswers(_is_kind, _is_cell),

@@ -18,7 +18,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.params import require_confidence
 from sfumato.core.texts import rounded_up
 from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_deviation
-from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
+from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.grouping import KEY, AnswerColumn
 from sfumato.dp.sql.images import as_divisor, image, is_linear, parts_of, plain, selects, steady
@@ -29,6 +29,7 @@ from sfumato.dp.sql.propagation import MovedStatistics, NoiseChange, Smooth, noi
 from sfumato.dp.sql.quantile_margins import clear_of_ends
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import on_grid
+from sfumato.dp.sql.statistic import Statistic
 
 #: Group sizes for which the error of means, spreads and ratios is stated.
 SIZES = (100, 1_000, 10_000)
@@ -39,6 +40,8 @@ _JUMPS = "its error depends on the answer: CASE, MOD and the like jump where noi
 _QUANTILES = "its error depends on the answer: how far apart the values around a quantile lie"
 _KEYS = "its error depends on the answer: it is multiplied with a key of the group"
 _UNDEFINED = "its error depends on the answer: it has no value for groups in the middle of their bounds"
+
+_WINDOW = "it is computed over several groups, and the answer says how far it may be off where that is known"
 
 #: What the margin of a number leaves out by which groups are chosen.
 _CHOSEN = "of all groups; one that is shown near the threshold may have far fewer"
@@ -173,6 +176,8 @@ class _Expected:
     def note(self, column: AnswerColumn) -> ColumnNote:
         """How far one column may be off."""
         node = column.expression
+        if any(text in self.question.windows for text in noisy_parts(node)):
+            return ColumnNote(column.name, "window", None, note=_WINDOW)
         what = self._statistic(node.name).function if isinstance(node, exp.Column) else "expression"
         chosen = _CHOSEN if selects(self.question, self.price, node) else ""
         if isinstance(node, exp.Column) and self._statistic(node.name).linear:

@@ -121,7 +121,7 @@ def explain(question: Question, price: Price, confidence: float, sizes: Sequence
         query=question.text,
         loss=price.loss,
         unit=question.unit,
-        contribution=". ".join([_contribution(question, price), *_left_out(question)]),
+        contribution=". ".join([_contribution(question, price), *_values(question, price), *_left_out(question)]),
         groups=question.groups if question.keys else 1,
         threshold=price.threshold,
         confidence=confidence,
@@ -154,6 +154,17 @@ def _counted(unit: str, bounds: Bounds, single: bool, rows: bool, groups: bool) 
         f"At most {counted} {'is' if plural == 1 else 'are'} counted, {how} where there are more; "
         "rows beyond that are left out, and the margins do not speak of them"
     )
+
+
+def _values(question: Question, price: Price) -> list[str]:
+    """What a count of distinct values is about, where it may be less than there are."""
+    counted = any(measurement.kind == "values" for measurement in question.measurements)
+    return [_shown_values(question.unit, price.bounds)] if counted and question.rows.unit is not None else []
+
+
+def _shown_values(unit: str, bounds: Bounds) -> str:
+    most = f"{bounds.rows:,} value{'s' if bounds.rows != 1 else ''}"
+    return f"COUNT(DISTINCT …) counts the values that at most {most} of each {unit} in a group show, which is at most all of them"
 
 
 def chosen_groups(question: Question, price: Price) -> str:
@@ -196,8 +207,9 @@ def contributions(unit: str, bounds: Bounds) -> set[str]:
         return {". ".join([_EACH_RECORD, *more]) for more in outside}
     shapes = itertools.product((True, False), repeat=3)
     return {
-        ". ".join([_counted(unit, bounds, single, rows, groups), _without(unit), *more])
+        ". ".join([_counted(unit, bounds, single, rows, groups), *values, _without(unit), *more])
         for single, rows, groups in shapes
+        for values in ([], [_shown_values(unit, bounds)])
         for more in (outside if groups else [[], [UNREADABLE]])
     }
 
@@ -221,6 +233,7 @@ def _measurement(measurement: QueryMeasurement, price: Price, question: Question
     what = {
         "units": f"number of {question.unit}s",
         "rows": "number of rows",
+        "values": "number of distinct values",
         "sum": "sum",
         "tree": f"tree of {measurement.leaves:,} counts",
     }[measurement.kind]

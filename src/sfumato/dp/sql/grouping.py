@@ -11,16 +11,24 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.core.texts import with_article
-from sfumato.dp.sql.aggregates import PLACEHOLDER, THERE_ARE, Asked, is_aggregate, taken_out
+from sfumato.dp.sql.aggregates import PLACEHOLDER, THERE_ARE, Asked, QuantileList, is_aggregate, taken_out
 from sfumato.dp.sql.catalogue import Lowering, QueryRows, values_of_texts
+from sfumato.dp.sql.excluded_keys import Exclusions
 from sfumato.dp.sql.language import check, is_unknown, lower
+from sfumato.dp.sql.ordering import Ordering
 from sfumato.dp.sql.parse import function_name, group_nodes, sql_text, without_alias
 from sfumato.dp.sql.term import MOST_GROUPS, bounded, possible_values
+from sfumato.dp.sql.windows import WINDOW, WindowColumn, read_window
 from sfumato.engines import expressions as e
 from sfumato.engines.expressions import Kind, Value
+from sfumato.engines.plan import Filter
 
 #: What the placeholder column of a key begins with in post-processing.
 KEY = "\x00key "
+_LIST = (
+    "several quantiles in one call are a list, which stands in SELECT by itself; for expressions, HAVING and ORDER BY write one "
+    "rank each: QUANTILE(x, 0.9) - QUANTILE(x, 0.1) costs no more"
+)
 #: From so many declared texts on, a key travels as a number, found by a join instead of a list.
 CODED = 64
 
@@ -59,15 +67,15 @@ class AnswerColumn:
 
     name: str
     expression: exp.Expression
+    listed: str | None = None  # the list that it is an element of
 
-
-@dataclass(frozen=True)
-class Ordering:
-    """One term of ORDER BY, over placeholders."""
-
-    expression: exp.Expression
-    descending: bool
-    nulls_first: bool
+    @property
+    def elements(self) -> tuple[AnswerColumn, ...]:
+        """Itself, or a column for each element where it is a list of quantiles."""
+        if not isinstance(self.expression, QuantileList):
+            return (self,)
+        parts = enumerate(self.expression.expressions, 1)
+        return tuple(AnswerColumn(f"{self.name}[{place}]", part, self.name) for place, part in parts)
 
 
 #: What a declared value of each kind of key is.
@@ -111,15 +119,21 @@ class Grouping:
             raise Unsupported("SELECT * would show single rows, which never leave; ask for aggregates")
         self.keys: list[Key] = []
         self.nodes: list[str] = []
-        count = 1
+        #: The windows of the query, by the texts of their placeholders.
+        self.windows: dict[str, WindowColumn] = {}
+        count, exclusions = 1, Exclusions(rows) if isinstance(rows.plan, Filter) else None
         for node in group_nodes(select):
             plain, label = self._key_node(without_alias(node))
-            term = bounded(lower(plain, rows.resolve))
+            term = bounded(lower(plain, rows.resolve if exclusions is None else exclusions.resolve))
+            if exclusions is not None:
+                term = exclusions.narrowed(term)
             if self._text(plain) in self.nodes:
                 continue
             values = possible_values(term)
             if label in declared:
                 values = _fitting(label, declared[label], term.kind)
+            elif values == ():
+                raise Unsupported(f"no declared value of the grouping key '{label[:60]}' meets WHERE: there is no group to show")
             if term.kind not in ("string", "integer", "boolean", "date"):
                 raise Unsupported(
                     f"a {term.kind} cannot be a grouping key; group by WIDTH_BUCKET(x, low, high, n), FLOOR(x / 10), "
@@ -165,11 +179,41 @@ class Grouping:
                 return exp.Paren(this=aliased[part.name].copy())
             return part
 
-        node = node.transform(written_out)
-        return self._placed(taken_out(self._with_keys(node), aggregates))
+        return self._over_groups(node.transform(written_out), aggregates)
+
+    def _over_groups(self, node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Expression:
+        return self._placed(taken_out(self._with_keys(self._windowed(node, aggregates)), aggregates))
+
+    def _windowed(self, node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Expression:
+        """The expression with placeholders for its windows."""
+
+        def placed(part: exp.Expression) -> exp.Expression:
+            if part.find(exp.Window) is not None:
+                raise Unsupported("a window inside a window is not supported; compute one of them from the answer")
+            expression = self.over_groups(part, aggregates)
+            check(expression, self._kind)
+            return expression
+
+        def ordered(entry: exp.Ordered) -> Ordering:
+            return Ordering(placed(entry.this), bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))
+
+        def replaced(part: exp.Expression) -> exp.Expression:
+            if not isinstance(part, exp.Window):
+                return part
+            window = read_window(part, placed, ordered)
+            if window.argument is not None and check(window.argument, self._kind) not in ("number", None):
+                raise Unsupported("a window is computed over numbers: aggregates, and expressions of them")
+            texts = {held.text: text for text, held in self.windows.items()}
+            text = texts.get(window.text, f"{WINDOW}{len(self.windows)}")
+            self.windows[text] = window
+            return exp.column(exp.to_identifier(PLACEHOLDER + text, quoted=True))
+
+        return node.transform(replaced) if node.find(exp.Window) is not None else node
 
     def condition(self, node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Expression:
         """The condition of HAVING."""
+        if node.find(exp.Window) is not None:
+            raise Unsupported("HAVING is decided before windows are computed; choose from the answer instead")
         condition = self.over_groups(node, aggregates)
         if check(condition, self._kind) not in ("boolean", None):
             raise Unsupported("HAVING needs a condition")
@@ -202,6 +246,8 @@ class Grouping:
 
     def _placed(self, node: exp.Expression) -> exp.Expression:
         for part in node.walk():
+            if isinstance(part, QuantileList) and part is not node:
+                raise Unsupported(_LIST)
             if isinstance(part, exp.Column) and not part.name.startswith((KEY, PLACEHOLDER)):
                 self.rows.find(part)
                 if (call := part.find_ancestor(exp.Anonymous)) is not None and is_unknown(call):
@@ -209,15 +255,16 @@ class Grouping:
                 raise Unsupported(
                     f"the column '{part.name[:60]}' must be in GROUP BY or inside an aggregate: single rows never leave"
                 )
-            if isinstance(part, (exp.Select, exp.Subquery, exp.Window)):
-                raise Unsupported("a sub-query or window inside an expression is not supported")
+            if isinstance(part, (exp.Select, exp.Subquery)):
+                raise Unsupported("a sub-query inside an expression is not supported, unless it reads public tables alone")
         return node
 
     def shown(self, item: exp.Expression, aggregates: dict[str, Asked]) -> AnswerColumn:
         """A column of the answer."""
         node = item.this if isinstance(item, exp.Alias) else item
-        expression = self._placed(taken_out(self._with_keys(node), aggregates))
-        check(expression, self._kind)
+        expression = self._over_groups(node, aggregates)
+        for part in expression.expressions if isinstance(expression, QuantileList) else (expression,):
+            check(part, self._kind)
         named = item.alias_or_name if isinstance(item, (exp.Alias, exp.Column)) else sql_text(node).lower()
         return AnswerColumn(named, expression)
 
@@ -232,5 +279,7 @@ class Grouping:
         else:
             named = [column for column in shown if isinstance(node, exp.Column) and not node.table and column.name == node.name]
             expression = named[0].expression if named else self.over_groups(node, aggregates)
+        if isinstance(expression, QuantileList):
+            raise Unsupported(_LIST)
         check(expression, self._kind)
         return Ordering(expression, bool(entry.args.get("desc")), bool(entry.args.get("nulls_first")))

@@ -24,11 +24,12 @@ from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.catalogue import KnownTable, scanned_as
 from sfumato.dp.sql.grouping import Key
 from sfumato.dp.sql.measurement import BRANCHING, QueryMeasurement
-from sfumato.dp.sql.measuring import Group, order_column, split
+from sfumato.dp.sql.measuring import Group, distinct_values, order_column, split
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.normal_form import NormalRows, form, normal_rows
 from sfumato.dp.sql.parse import sql_text
 from sfumato.dp.sql.question import Question
+from sfumato.dp.sql.windows import WindowColumn
 from sfumato.engines import expressions as e
 from sfumato.engines.class_queries import ROWS
 
@@ -101,7 +102,8 @@ def _forms(question: Question, priced: Price, rows: NormalRows, keys: list[str],
     limit = None if not bites or all(each.kind == "units" for each in flat) else priced.bounds.rows
     forms = {each.name: form(_measurement(each, rows), limit, company) for each in flat}
     alone = [keys] if company else []
-    return forms | {each.name: form(_measurement(each, rows), priced.bounds.rows if bites else None, alone) for each in trees}
+    apart = [*trees, *distinct_values(question)]
+    return forms | {each.name: form(_measurement(each, rows), priced.bounds.rows if bites else None, alone) for each in apart}
 
 
 def _measurement(each: QueryMeasurement, rows: NormalRows) -> list[Any]:
@@ -154,7 +156,14 @@ def _shown(question: Question) -> str:
     order = [[spelled(each.expression), each.descending, each.nulls_first] for each in question.order]
     having = None if question.having is None else spelled(question.having)
     statistics = [repr(statistic) for statistic in question.statistics.values()]
-    return form(statistics, shown, having, order, question.limit, question.offset)
+    windows = [_window(each, spelled) for each in question.windows.values()]
+    return form(statistics, shown, having, order, question.limit, question.offset, *([windows] if windows else []))
+
+
+def _window(window: WindowColumn, spelled: Callable[[exp.Expression], str]) -> list[Any]:
+    parts = [None if part is None else spelled(part) for part in (window.argument, window.default)]
+    order = [[spelled(each.expression), each.descending, each.nulls_first] for each in window.order]
+    return [window.function, *parts, [spelled(part) for part in window.partition], order, window.rows, window.offset]
 
 
 def _placeholders(question: Question) -> Callable[[exp.Expression], str]:

@@ -26,7 +26,8 @@ def selects(question: Question, price: Price, node: exp.Expression) -> bool:
     """True where an expression uses the noisy number of units by which discovered groups were shown or left out."""
     if price.threshold is None:
         return False
-    return any(price.units in question.statistics[text].parts for text in noisy_parts(node))
+    texts = [text for text in noisy_parts(node) if text in question.statistics]
+    return any(price.units in question.statistics[text].parts for text in texts)
 
 
 def parts_of(question: Question, price: Price, node: exp.Expression) -> list[exp.Expression]:
@@ -46,7 +47,20 @@ def _is_part(question: Question, price: Price, node: exp.Expression) -> bool:
         return False
     if is_linear(question, node):
         return True
-    return isinstance(node, exp.Div) and is_linear(question, node.this) and is_linear(question, node.expression)
+    if not isinstance(node, exp.Div) or not is_linear(question, node.this):
+        return False
+    return is_linear(question, node.expression) or is_share(question, price, node)
+
+
+def is_share(question: Question, price: Price, node: exp.Expression) -> bool:
+    """True for a number of a group over a sum of groups that it is among, where no noise chose those."""
+    divisor = node.expression if isinstance(node, exp.Div) else None
+    window = question.windows.get(divisor.name.removeprefix(PLACEHOLDER)) if isinstance(divisor, exp.Column) else None
+    if window is None or window.function != "sum" or window.argument is None or not noisy_parts(node.this):
+        return False
+    chosen = window.chooses or question.having is not None or price.threshold is not None
+    among = window.rows is None or all(side is None or side >= 0 for side in window.rows)
+    return among and not chosen and is_linear(question, node.this) and is_linear(question, window.argument)
 
 
 def is_linear(question: Question, node: exp.Expression) -> bool:
@@ -121,7 +135,7 @@ def certain(question: Question, node: exp.Expression) -> Box | None:
             if _is_left_over(question, part):
                 boxes[part] = Box.of(np.zeros((1, 1)), np.full((1, 1), np.inf))
         elif part.name.startswith(PLACEHOLDER):
-            low, high = question.statistics[part.name.removeprefix(PLACEHOLDER)].certain
+            low, high = _certain_ends(question, part.name.removeprefix(PLACEHOLDER))
             boxes[part] = Box.of(np.array([[low]]), np.array([[high]]))
 
     def of_constant(part: exp.Expression) -> Box:
@@ -130,6 +144,22 @@ def certain(question: Question, node: exp.Expression) -> Box | None:
 
     with np.errstate(all="ignore"):
         return image(node, boxes, of_constant, lambda _, __, box: box)
+
+
+def _certain_ends(question: Question, text: str) -> tuple[float, float]:
+    """Between which ends a statistic or a window lies."""
+    window = question.windows.get(text)
+    if window is None:
+        return question.statistics[text].certain
+    if window.argument is None:
+        return 0.0, np.inf
+    ends = certain(question, window.argument)
+    if ends is None or window.function in ("lag", "lead"):
+        return -np.inf, np.inf
+    low, high = float(ends.low.min()), float(ends.high.max())
+    if window.function == "sum":
+        return (0.0 if low >= 0 else -np.inf), (0.0 if high <= 0 else np.inf)
+    return (0.0, np.inf) if window.function == "count" else (low, high)
 
 
 def _is_left_over(question: Question, node: exp.Sub) -> bool:
@@ -141,8 +171,22 @@ def _is_left_over(question: Question, node: exp.Sub) -> bool:
     return rows[0] is not None and rows[1] is not None and rows[0].expression is None and rows[0].where is None
 
 
+def is_whole(question: Question, node: exp.Expression) -> bool:
+    """True for a column of whole numbers: a statistic, or a window over such."""
+    text = node.name.removeprefix(PLACEHOLDER)
+    window = question.windows.get(text)
+    if window is None:
+        return question.statistics[text].whole
+    if window.function == "avg":
+        return False
+    default = window.default is None or _is_whole(question, window.default)
+    return default and (window.argument is None or window.function == "count" or _is_whole(question, window.argument))
+
+
 def _is_whole(question: Question, node: exp.Expression) -> bool:
     """True for sums and products of whole numbers."""
+    if isinstance(node, exp.Column) and node.name.removeprefix(PLACEHOLDER) in question.windows:
+        return is_whole(question, node)
     if isinstance(node, exp.Column):
         statistic = question.statistics.get(node.name.removeprefix(PLACEHOLDER))
         return statistic is not None and statistic.steady and statistic.whole
@@ -153,8 +197,8 @@ def _is_whole(question: Question, node: exp.Expression) -> bool:
 
 def _divides(node: exp.Expression, part: exp.Expression) -> bool:
     """True where an expression divides by a part of it, or has no value for other reasons where that is zero."""
-    if isinstance(node, exp.Ln):
-        return part is node.this
+    if isinstance(node, (exp.Ln, exp.Log)):
+        return part is arguments(node)[-1]
     if isinstance(node, (exp.Div, exp.IntDiv)):
         return part is node.expression
     if not isinstance(node, exp.Pow) or part is not node.this:

@@ -1,6 +1,7 @@
-"""JOIN: with public tables, and between private tables of the same unit.
+"""JOIN and LEFT JOIN: with public tables, and between private tables of the same unit.
 
-A row of a private-private join must come from one unit, so that the tables are joined on it. Where every record is
+A row of a private-private join must come from one unit, so that the tables are joined on it; a row of a LEFT JOIN that finds no
+other is one of the left side alone, which the unit's own rows on the right decide. Where every record is
 its own unit a public table may match at most once, or one record would become several; see `multiplicity` for how often
 the rows of a unit may be multiplied.
 """
@@ -15,8 +16,9 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.catalogue import Lowering, QueryRows, Visible
+from sfumato.dp.sql.language import lower
 from sfumato.dp.sql.multiplicity import check_public_join, largest_per_key, public_copies, unlimited_sides
-from sfumato.dp.sql.parse import refuse_clauses
+from sfumato.dp.sql.parse import conjuncts, refuse_clauses
 from sfumato.dp.sql.term import Term
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
@@ -28,13 +30,20 @@ def joined(left: QueryRows, right: QueryRows, join: exp.Join, lowering: Lowering
     kind = _kind(join)
     if right.private and not left.private and kind == "inner":
         left, right = right, left
-    if right.private and kind == "left":
-        raise Unsupported(
-            "LEFT JOIN with a private table on the right is not supported: write it as an inner JOIN"
-            if left.private
-            else "put the private table first: FROM private LEFT JOIN public"
-        )
-    pairs = _pairs(left, right, join)
+    if right.private and not left.private:
+        raise Unsupported("put the private table first: FROM private LEFT JOIN public")
+    pairs, conditions = _pairs(left, right, join)
+    afterwards = []
+    for part in conditions:
+        if all(right.has(column) for column in part.find_all(exp.Column)):
+            right = _kept(right, part)
+        elif kind == "inner":
+            afterwards.append(part)
+        else:
+            raise Unsupported(
+                "ON of a LEFT JOIN takes equalities a.x = b.y and conditions on the right table alone, joined by AND; compute "
+                "others in a sub-query of the left table first: FROM (SELECT unit, CASE … END AS x FROM a) AS a LEFT JOIN b …"
+            )
     if left.private and right.private:
         _check_same_unit(left, right, pairs)
     unlimited = unlimited_sides(left, right)
@@ -56,16 +65,30 @@ def joined(left: QueryRows, right: QueryRows, join: exp.Join, lowering: Lowering
         right_plan = p.Project(right_plan, (*kept, *(p.Named(copy, e.Reference(name)) for name, copy in copies.items())))
     plan = p.Join(left_plan, right_plan, tuple(dict.fromkeys(on)), kind)
     columns = [*left.columns]
+    merged = {identifier.name.lower() for identifier in join.args.get("using") or ()}
     for column in right.columns:
         if kind == "left":
-            columns.append(replace(column, term=_perhaps(column.term, copies)))
+            there, beside = _perhaps(column.term, copies), column.qualified or column.name.lower() in merged
+            columns.append(replace(column, term=there, unit=False, perhaps_unit=column.unit, qualified=beside))
         elif (held := _plan_column(column)) in matched:
             one = next(c for c in left.columns if isinstance(c.term.expression, e.Reference) and _plan_column(c) == matched[held])
             columns.append(replace(column, term=one.term))
         else:
             columns.append(column)
-    rows = replace(left, plan=plan, columns=tuple(columns), private=left.private or right.private, single=False)
-    return replace(rows, unlimited=unlimited, copies=made_of_one, unread=(*left.unread, *right.unread))
+    single = left.single and right.single and right.private
+    rows = replace(left, plan=plan, columns=tuple(columns), private=left.private or right.private, single=single)
+    rows = replace(rows, unlimited=unlimited, copies=made_of_one, unread=(*left.unread, *right.unread))
+    for part in afterwards:
+        rows = _kept(rows, part)
+    return rows
+
+
+def _kept(rows: QueryRows, node: exp.Expression) -> QueryRows:
+    """The rows for which a part of ON holds."""
+    term = lower(node, rows.resolve)
+    if term.kind != "boolean":
+        raise Unsupported("ON needs a condition")
+    return replace(rows, plan=p.Filter(rows.plan, term.expression))
 
 
 def _perhaps(term: Term, copies: Mapping[str, str]) -> Term:
@@ -86,37 +109,35 @@ def _kind(join: exp.Join) -> Literal["inner", "left"]:
     return "inner"
 
 
-def _pairs(left: QueryRows, right: QueryRows, join: exp.Join) -> list[tuple[Visible, Visible]]:
+def _pairs(left: QueryRows, right: QueryRows, join: exp.Join) -> tuple[list[tuple[Visible, Visible]], list[exp.Expression]]:
+    """The columns that are equated, and whatever else ON demands."""
     using = join.args.get("using")
     if using:
         names = [exp.column(identifier.name) for identifier in using]
-        return [(left.find(name), right.find(name)) for name in names]
+        return [(left.find(name), right.find(name)) for name in names], []
     condition = join.args.get("on")
     if condition is None:
         raise Unsupported("a JOIN needs ON or USING: a product of tables mixes the rows of different units")
-    pairs = []
-    for part in _conjuncts(condition):
-        if not (isinstance(part, exp.EQ) and isinstance(part.this, exp.Column) and isinstance(part.expression, exp.Column)):
-            raise Unsupported("JOIN … ON takes equalities of columns joined by AND; put other conditions into WHERE")
-        pairs.append(_sides(left, right, part.this, part.expression))
-    return pairs
+    pairs, others = [], []
+    for part in conjuncts(condition):
+        sides = _sides(left, right, part)
+        if sides is None:
+            others.append(part)
+        else:
+            pairs.append(sides)
+    if not pairs:
+        raise Unsupported("JOIN … ON must compare a column of one table with a column of the other; qualify them: a.x = b.y")
+    return pairs, others
 
 
-def _conjuncts(node: exp.Expression) -> list[exp.Expression]:
-    if isinstance(node, exp.Paren):
-        return _conjuncts(node.this)
-    if isinstance(node, exp.And):
-        return [*_conjuncts(node.this), *_conjuncts(node.expression)]
-    return [node]
-
-
-def _sides(left: QueryRows, right: QueryRows, one: exp.Column, other: exp.Column) -> tuple[Visible, Visible]:
-    for first, second in ((one, other), (other, one)):
-        try:
+def _sides(left: QueryRows, right: QueryRows, part: exp.Expression) -> tuple[Visible, Visible] | None:
+    """The columns that an equality compares, one of each side; None for any other condition."""
+    if not (isinstance(part, exp.EQ) and isinstance(part.this, exp.Column) and isinstance(part.expression, exp.Column)):
+        return None
+    for first, second in ((part.this, part.expression), (part.expression, part.this)):
+        if left.has(first) and right.has(second):
             return left.find(first), right.find(second)
-        except Unsupported:
-            continue
-    raise Unsupported("JOIN … ON must compare a column of one table with a column of the other; qualify them: a.x = b.y")
+    return None
 
 
 def _check_same_unit(left: QueryRows, right: QueryRows, pairs: list[tuple[Visible, Visible]]) -> None:

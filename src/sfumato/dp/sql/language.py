@@ -14,7 +14,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from sfumato.core.errors import SfumatoError, Unsupported
-from sfumato.dp.sql import choice_operators, condition_operators, number_operators, text_operators
+from sfumato.dp.sql import choice_operators, condition_operators, date_operators, number_operators, real_operators, text_operators
 from sfumato.dp.sql.operators import Cell, Floats, Operator, OverAnswers
 from sfumato.dp.sql.parse import function_name, refuse_clauses
 from sfumato.dp.sql.term import LONGEST, Term
@@ -59,7 +59,16 @@ class Language:
 
 
 #: Whatever can be written in a query besides aggregates.
-LANGUAGE = Language((*number_operators.ROWS, *condition_operators.ROWS, *choice_operators.ROWS, *text_operators.ROWS))
+LANGUAGE = Language(
+    (
+        *number_operators.ROWS,
+        *real_operators.ROWS,
+        *condition_operators.ROWS,
+        *choice_operators.ROWS,
+        *date_operators.ROWS,
+        *text_operators.ROWS,
+    )
+)
 
 
 def is_unknown(node: exp.Expression) -> bool:

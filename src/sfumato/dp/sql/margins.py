@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlglot import exp
 
-from sfumato.dp.sql.aggregates import PLACEHOLDER, Statistic
+from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.grouping import KEY
 from sfumato.dp.sql.language import computed
 from sfumato.dp.sql.noise import Price
@@ -24,14 +24,13 @@ from sfumato.dp.sql.noise_points import noise_points, points_for
 from sfumato.dp.sql.propagation import noisy_parts
 from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import LEVELS, Reach
+from sfumato.dp.sql.statistic import Statistic
+from sfumato.dp.sql.windows import WindowValues
 
 Floats = NDArray[np.float64]
 
 #: Points times groups that are computed with at a time.
-_AT_ONCE = 2**18
-
-#: The share of the tails that intervals of variances leave out: they are not exact, and by so much surer they are sure enough.
-_SURER = 0.9
+AT_ONCE = 2**18
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,15 @@ class Possible:
     """What the statistics of some groups may be without the noise, at each point of its law; the first is what is shown."""
 
     def __init__(
-        self, question: Question, price: Price, noisy: Mapping[str, Floats], quantiles: Mapping[str, NoisyQuantiles]
+        self,
+        question: Question,
+        price: Price,
+        noisy: Mapping[str, Floats],
+        quantiles: Mapping[str, NoisyQuantiles],
+        windows: Mapping[str, WindowValues] | None = None,
     ) -> None:
         self.question, self.price, self.noisy, self.quantiles = question, price, noisy, quantiles
+        self.windows = windows or {}
         self.law = next(iter(price.noises.values())).law
 
     def distances(
@@ -59,7 +64,7 @@ class Possible:
         One column per level, then one for certain; infinite where it may be anywhere.
         """
         count = points_for(max(map(len, self.noisy.values()), default=0))  # measured, not shown: LIMIT changes no margin
-        step = max(_AT_ONCE // count, 1)
+        step = max(AT_ONCE // count, 1)
         chunks = [
             self._chunk(node, places[start : start + step], keys[start : start + step], count, levels)
             for start in range(0, len(places), step)
@@ -76,20 +81,16 @@ class Possible:
             variants = [computed(node, each | others) for each in columns]
             possible = [np.broadcast_to(values, (len(places), count + 1)) for values in variants if values is not None]
             shown = possible[0][:, :1]
-            surer = _SURER if self._spread(node) else 1.0
-            left = [int(surer * (1 - level) / 2 * count) for level in levels]
+            statistics = self.question.statistics
+            tails = min((statistics[text].tails for text in noisy_parts(node)), default=1.0)
+            left = [int(tails * (1 - level) / 2 * count) for level in levels]
             thin = np.array([level > LEVELS[-1] for level in levels])
             sides = []
-            for reach, most in zip(_distances(possible, left), self._most(node, places, shown, count, left), strict=True):
+            for reach, most in zip(point_distances(possible, left), self._most(node, places, shown, count, left), strict=True):
                 distance = np.pad(np.where(thin, np.inf, reach), ((0, 0), (0, 1)), constant_values=np.inf)
                 side = np.minimum(distance, np.where([*thin, False], most[:, -1:], most))
                 sides.append(np.where(np.isnan(side), np.inf, side))
         return shown, sides[0], sides[1]
-
-    def _spread(self, node: exp.Expression) -> bool:
-        """True for a variance or a deviation."""
-        statistics = self.question.statistics
-        return any(statistics[text].squares is not None for text in noisy_parts(node))
 
     def _most(
         self, node: exp.Expression, places: Sequence[int], shown: Floats, count: int, left: Sequence[int]
@@ -129,14 +130,14 @@ def _values(statistic: Statistic, possible: Mapping[str, Floats]) -> tuple[Float
     values, ends = statistic.possible(possible), statistic.ends
     if ends is None or statistic.count is None:
         return (values,)
-    empty = possible[statistic.count] < statistic.fewest
+    empty = (possible[statistic.count] < statistic.fewest) | np.isnan(values)
     empty[:, 0] = False
     if not empty.any():
         return (values,)
     return tuple(np.where(empty, end, values) for end in ends)
 
 
-def _distances(possible: Sequence[Floats], left: Sequence[int]) -> tuple[Floats, Floats]:
+def point_distances(possible: Sequence[Floats], left: Sequence[int]) -> tuple[Floats, Floats]:
     """For each group and level, which leaves out so many points: how far below and above what is shown the others end.
 
     A point that may have several values counts at its lowest for the low end and at its highest for the high one; one without a

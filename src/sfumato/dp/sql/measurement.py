@@ -1,4 +1,4 @@
-"""What is measured with noise: counts of units and rows, sums of fixed-point integers, trees of counts.
+"""What is measured with noise: counts of units, rows and distinct values, sums of fixed-point integers, trees of counts.
 
 Each measurement adds an integer per row, and one row can add at most `change` to it; rounding to the grid happens
 before the bound is taken, so that its effect is inside the sensitivity.
@@ -14,10 +14,12 @@ from typing import Literal
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.aggregates import Asked, Statistic
+from sfumato.dp.sql.aggregates import Asked
 from sfumato.dp.sql.catalogue import QueryRows
 from sfumato.dp.sql.language import lower
 from sfumato.dp.sql.normal_form import normal_rows
+from sfumato.dp.sql.pair_statistic import PairStatistic
+from sfumato.dp.sql.statistic import Statistic
 from sfumato.dp.sql.term import EXACT, Term, arithmetic, as_number, bounded, constant
 from sfumato.engines import expressions as e
 from sfumato.engines import functions as f
@@ -34,13 +36,14 @@ CLEAR_OF_ENDS = 1.5
 class QueryMeasurement:
     """One noisy number per group (or a tree of them).
 
-    `expression` is the integer that each row adds (for `rows`: counted where it has a value; for `tree`: its leaf).
+    `expression` is the integer that each row adds (for `rows`: counted where it has a value; for `values`: what is counted
+    once however many rows have it; for `tree`: its leaf).
     `change` bounds it; `step` is the real worth of 1, and the value measured is `step` times the sum. A row in the
     middle of its bounds adds `middle`, from which errors are computed beforehand.
     """
 
     name: str
-    kind: Literal["units", "rows", "sum", "tree"]
+    kind: Literal["units", "rows", "values", "sum", "tree"]
     expression: e.Expression | None = None
     where: e.Expression | None = None
     change: int = 1
@@ -160,6 +163,8 @@ class StatisticPlan:
         raw, term = term, bounded(term)
         if term.low is None or term.high is None:
             raise needs_bounds(aggregate.called, term)
+        if aggregate.measures == "pairs":
+            return self._pair(asked, raw, condition)
         if aggregate.measures == "tree":
             return self._quantile(asked, term, condition)
         if aggregate.measures == "sum" and any(self._about(each) == self._about(asked) for each in self.averaged):
@@ -175,33 +180,64 @@ class StatisticPlan:
         return self._moments(asked, raw, condition)
 
     def _moments(self, asked: Asked, raw: Term, condition: e.Expression | None) -> Statistic:
+        sums = self._sums(asked.function, raw, condition, squares=asked.aggregate.squares)
+        return replace(sums, count=self._rows(raw.expression, condition))
+
+    def _sums(self, function: str, raw: Term, condition: e.Expression | None, *, squares: bool) -> Statistic:
         grid, term = on_grid(raw, centred=True), bounded(raw)
         total = self._add(QueryMeasurement("", "sum", grid.expression, condition, grid.limit, grid.step))
-        moments = Statistic(
-            asked.function,
-            count=self._rows(raw.expression, condition),
-            total=total,
-            step=grid.step,
-            centre=grid.centre,
-            low=term.low,
-            high=term.high,
-        )
-        if not asked.aggregate.squares:
+        moments = Statistic(function, total=total, step=grid.step, centre=grid.centre, low=term.low, high=term.high)
+        if not squares:
             return moments
         around = bounded(arithmetic("-", term, _constant_term(grid.centre, term)))
         squared = arithmetic("*", around, around)
-        squares = on_grid(replace(squared, low=max(squared.low or Fraction(0), Fraction(0))), centred=True)
-        name = self._add(QueryMeasurement("", "sum", squares.expression, condition, squares.limit, squares.step))
-        return replace(moments, squares=name, square_step=squares.step, square_centre=squares.centre)
+        on_squares = on_grid(replace(squared, low=max(squared.low or Fraction(0), Fraction(0))), centred=True)
+        name = self._add(QueryMeasurement("", "sum", on_squares.expression, condition, on_squares.limit, on_squares.step))
+        return replace(moments, squares=name, square_step=on_squares.step, square_centre=on_squares.centre)
+
+    def _pair(self, asked: Asked, one: Term, condition: e.Expression | None) -> Statistic:
+        if asked.other is None:
+            raise Unsupported(f"{asked.aggregate.called} takes two columns")
+        other = lower(asked.other, self.rows.resolve)
+        if not other.numeric:
+            raise Unsupported(f"{asked.aggregate.called} needs numbers, not a {other.kind}")
+        bounds = bounded(other)
+        if bounds.low is None or bounds.high is None:
+            raise needs_bounds(asked.aggregate.called, bounds)
+        both = [e.Not(e.IsMissing(term.expression)) for term in (one, other)]
+        both_known = e.And(tuple(both if condition is None else [condition, *both]))
+        count = self._rows(None, both_known)
+        squared = {"regr_slope": (True, False), "regr_intercept": (True, False), "corr": (True, True)}
+        columns = [
+            self._around(term, both_known, count, squares=squares)
+            for term, squares in zip((one, other), squared.get(asked.function, (False, False)), strict=True)
+        ]
+        factors = [
+            bounded(arithmetic("-", term, _constant_term(each.centre, term)))
+            for term, each in zip((bounded(one), bounds), columns, strict=True)
+        ]
+        grid = on_grid(arithmetic("*", *factors), centred=True)
+        total = self._add(QueryMeasurement("", "sum", grid.expression, both_known, grid.limit, grid.step))
+        product = Statistic("avg", count=count, total=total, step=grid.step, centre=grid.centre)
+        return PairStatistic(asked.function, count=count, one=columns[0], other=columns[1], product=product, total=total)
+
+    def _around(self, raw: Term, both_known: e.Expression, count: str, *, squares: bool) -> Statistic:
+        """The sums of a column around the middle of its bounds, over the rows where both columns are known."""
+        moments = self._sums("var_pop", raw, both_known, squares=squares)
+        return replace(moments, count=count)
 
     def _units(self, asked: Asked, condition: e.Expression | None) -> Statistic:
         argument = asked.argument
-        if isinstance(argument, exp.Column) and self.rows.find(argument).unit:
+        held = self.rows.find(argument) if isinstance(argument, exp.Column) else None
+        if held is not None and (held.unit or held.perhaps_unit):
+            if held.perhaps_unit:  # counted where the right side of a LEFT JOIN has a row
+                there = e.Not(e.IsMissing(held.term.expression))
+                condition = there if condition is None else e.And((condition, there))
             return Statistic(asked.function, count=self._add(QueryMeasurement("", "units", None, condition)), whole=True)
-        raise Unsupported(
-            "COUNT(DISTINCT …) is supported for the unit column only: how many values one unit adds to other columns cannot be "
-            "bounded in a count of values. Group by the column and count units instead"
-        )
+        if argument is None:
+            raise Unsupported("COUNT(DISTINCT …) takes one column")
+        value = bounded(lower(argument, self.rows.resolve)).expression
+        return Statistic(asked.function, count=self._add(QueryMeasurement("", "values", value, condition)), whole=True)
 
     def _rows(self, expression: e.Expression | None, condition: e.Expression | None) -> str:
         return self._add(QueryMeasurement("", "rows", expression, condition))

@@ -59,11 +59,14 @@ def measure(question: Question, price: Price, source: Randomness) -> Measured:
     if flat:
         exact = _grouped(question, run(question, flat_plan(question, price, flat, source.bytes(16).hex())), len(flat))
     leaves = {m.name: _leaves(question, price, m, source) for m in trees}
+    counts = {m.name: _value_counts(question, price, m, source) for m in distinct_values(question)}
     groups = _groups(question, exact)
     numbers: dict[str, list[int]] = {}
     for place, measurement in enumerate(flat):
         truth = [exact[group][place] if group in exact else 0 for group in groups]
         numbers[measurement.name] = _noisy(truth, price.noises[measurement.name], source)
+    for name, values in counts.items():
+        numbers[name] = _noisy([values.get(group, 0) for group in groups], price.noises[name], source)
     if price.threshold is not None and price.units is not None:
         shown = [place for place, units in enumerate(numbers[price.units]) if units >= price.threshold]
         groups = tuple(groups[place] for place in shown)
@@ -77,6 +80,7 @@ def check_plans(question: Question, price: Price) -> None:
     flat, trees = split(question, price)
     plans: list[p.Plan] = [flat_plan(question, price, flat, "unsalted")] if flat else []
     plans += [tree_plan(question, price, tree, "unsalted") for tree in trees]
+    plans += [values_plan(question, price, each, "unsalted") for each in distinct_values(question)]
     for plan in plans:
         validate(plan)
     data = question.tables[question.primary].data
@@ -86,10 +90,15 @@ def check_plans(question: Question, price: Price) -> None:
 
 def split(question: Question, price: Price) -> tuple[list[QueryMeasurement], list[QueryMeasurement]]:
     """What one grouped query measures, and what needs a tree each."""
-    flat = [m for m in question.measurements if m.kind != "tree"]
+    flat = [m for m in question.measurements if m.kind not in ("tree", "values")]
     if price.units == UNITS:
         flat.append(QueryMeasurement(UNITS, "units"))
     return flat, [m for m in question.measurements if m.kind == "tree"]
+
+
+def distinct_values(question: Question) -> list[QueryMeasurement]:
+    """The counts of distinct values, each of which needs a query of its own."""
+    return [m for m in question.measurements if m.kind == "values"]
 
 
 def flat_plan(question: Question, price: Price, measurements: Sequence[QueryMeasurement], salt: str | None) -> p.BoundedGroup:
@@ -126,17 +135,33 @@ def tree_plan(question: Question, price: Price, measurement: QueryMeasurement, s
         question, price, {"leaf": leaf}, ("leaf",), [p.AggregateColumn("n", "count")], salt, rows=price.bounds.rows
     )
     kept = p.Filter(bounded.source, e.Not(e.IsMissing(e.Reference("leaf"))))
-    return p.BoundedGroup(
-        kept,
-        bounded.unit,
-        bounded.keys,
-        bounded.within,
-        bounded.rows,
-        bounded.groups,
-        bounded.aggregates,
-        bounded.order,
-        bounded.salt,
+    return replace(bounded, source=kept)
+
+
+def values_plan(question: Question, price: Price, measurement: QueryMeasurement, salt: str | None) -> p.Plan:
+    """The plan of a count of distinct values: of those that each unit's kept values show.
+
+    Where chance decides, each value of a unit is there once, so that many rows of one value do not crowd out the others; the
+    first rows in an order are those of everything else.
+    """
+    if measurement.expression is None:
+        raise SchemaError("a count of values needs an expression")
+    value = measurement.expression
+    if measurement.where is not None:
+        kind = e.kind_of(value, p.columns(question.rows.plan))
+        value = e.Choose(((measurement.where, value),), e.Literal(None, kind))
+    bounded = _bounded(
+        question, price, {"value": value}, ("value",), [p.AggregateColumn("n", "count")], salt, rows=price.bounds.rows
     )
+    source: p.Plan = p.Filter(bounded.source, e.Not(e.IsMissing(e.Reference("value"))))
+    if bounded.unit is not None and bounded.salt is not None:
+        source = p.PerUnitAggregate(source, bounded.unit, (*bounded.keys, "value"), ())
+    return p.Group(replace(bounded, source=source), bounded.keys, (p.AggregateColumn(measurement.name, "count"),))
+
+
+def _value_counts(question: Question, price: Price, measurement: QueryMeasurement, source: Randomness) -> dict[Group, int]:
+    plan = values_plan(question, price, measurement, source.bytes(16).hex())
+    return {group: count for group, (count,) in _grouped(question, run(question, plan), 1).items()}
 
 
 def _bounded(
@@ -377,7 +402,7 @@ def _with_children(expression: e.Expression, below: tuple[e.Expression, ...]) ->
     match expression:
         case e.Compare() | e.Arithmetic():
             return replace(expression, left=below[0], right=below[1])
-        case e.And() | e.Or():
+        case e.And() | e.Or() | e.Joined():
             return replace(expression, terms=below)
         case e.Choose(branches):
             pairs = tuple((below[2 * i], below[2 * i + 1]) for i in range(len(branches)))

@@ -49,7 +49,7 @@ def public_copies(left: QueryRows, largest: int) -> int:
 
 def largest_per_key(plan: p.Plan, keys: Sequence[str], tables: Mapping[str, KnownTable]) -> int:
     """The largest number of public rows that have the same keys."""
-    counted = _computed(p.Group(plan, tuple(dict.fromkeys(keys)), (p.AggregateColumn(_COUNT, "count"),)), tables)
+    counted = computed(p.Group(plan, tuple(dict.fromkeys(keys)), (p.AggregateColumn(_COUNT, "count"),)), tables)
     return max(counted.column(_COUNT).to_pylist(), default=0)
 
 
@@ -58,7 +58,7 @@ def check_public_join(left: p.Plan, right: p.Plan, on: Sequence[tuple[str, str]]
     sides = []
     for name, plan, keys in (("left rows", left, [a for a, _ in on]), ("right rows", right, [b for _, b in on])):
         sides.append(p.Group(plan, tuple(dict.fromkeys(keys)), (p.AggregateColumn(name, "count"),)))
-    counted = _computed(p.Join(sides[0], sides[1], tuple(dict.fromkeys(on))), tables)
+    counted = computed(p.Join(sides[0], sides[1], tuple(dict.fromkeys(on))), tables)
     pairs = zip(counted.column("left rows").to_pylist(), counted.column("right rows").to_pylist(), strict=True)
     if sum(one * other for one, other in pairs) > MOST_PUBLIC_ROWS:
         raise Unsupported(
@@ -70,7 +70,8 @@ def check_public_join(left: p.Plan, right: p.Plan, on: Sequence[tuple[str, str]]
 _COUNT = "rows of a key"
 
 
-def _computed(plan: p.Plan, tables: Mapping[str, KnownTable]) -> pa.Table:
+def computed(plan: p.Plan, tables: Mapping[str, KnownTable]) -> pa.Table:
+    """The answer to a plan over public tables alone."""
     from sfumato.engines.duckdb import run_in_process
 
     read = {scan.table for scan in p.scans(plan)}

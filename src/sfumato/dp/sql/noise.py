@@ -21,6 +21,7 @@ from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, LossGuarantee, PureDP
 from sfumato.core.ranges import Because, Each, Text, Whole
 from sfumato.core.ranges import Number as Amount
+from sfumato.dp.algorithms.stability import gaussian_threshold
 from sfumato.dp.algorithms.stability import threshold as least_shown
 from sfumato.dp.sql.measurement import QueryMeasurement
 from sfumato.dp.sql.question import Question
@@ -94,7 +95,9 @@ _Loss = Annotated[Number | None, Amount(at_least=Fraction(1, 10**9), at_most=10*
 
 @dataclass(frozen=True)
 class Request(Declared):
-    """The loss that a question may cost, exactly one of: `epsilon`; `epsilon` and `delta`; `rho`."""
+    """The loss that a question may cost, one of: `epsilon`; `epsilon` and `delta`; `rho`; `rho` and `delta` (for keys that
+    are discovered).
+    """
 
     epsilon: Annotated[_Loss, "ε: the loss, at the most"] = None
     delta: Annotated[
@@ -109,8 +112,8 @@ class Request(Declared):
 
     def coherent(self) -> Iterator[str]:
         """One kind of loss."""
-        if (self.epsilon is None) == (self.rho is None) or (self.delta is not None and self.epsilon is None):
-            yield "say what the question may cost: epsilon=0.1, epsilon=0.1 with delta=1e-6, or rho=0.01"
+        if (self.epsilon is None) == (self.rho is None):
+            yield "say what the question may cost: epsilon=0.1 or rho=0.01, either with delta=1e-6 where keys are discovered"
 
 
 def errors_in_margin(law: str, confidence: float) -> float:
@@ -195,15 +198,21 @@ def price(question: Question, request: Request, declared: DeclaredBounds) -> Pri
     noises = {m.name: _noise(m, law, shares, groups, rows) for m in measurements}
     threshold = None
     if units is not None and request.delta is not None:
-        if noises[units].amount > 10**12:
-            raise Unsupported("the loss is too small to discover keys; ask with a larger ε or declare the keys")
-        threshold = least_shown(noises[units].amount, Fraction(request.delta), keys=groups)
+        if noises[units].deviation > 10**12:
+            raise Unsupported("the loss is too small to discover keys; ask with a larger ε or ρ, or declare the keys")
+        threshold = _threshold(noises[units], Fraction(request.delta), groups)
     return Price(loss, noises, bounds, groups, threshold, units)
 
 
 def _law(question: Question, request: Request, count: int, groups: int) -> tuple[Law, LossGuarantee, Fraction]:
     """Which noise, the guarantee it gives, and each measurement's share."""
     unit = question.unit
+    if request.rho is not None and question.discovers and request.delta is not None:
+        from sfumato.dp.accounting.zcdp import epsilon_for
+
+        # Half of δ for what ρ means in ε, half for a group that would show its only unit.
+        epsilon = epsilon_for(request.rho, Fraction(request.delta) / 2)
+        return "gaussian", ApproxDP(epsilon, request.delta, unit=unit), Fraction(request.rho) / count
     if request.rho is not None:
         return "gaussian", ConcentratedDP(request.rho, unit=unit), Fraction(request.rho) / count
     if request.epsilon is None:
@@ -213,16 +222,21 @@ def _law(question: Question, request: Request, count: int, groups: int) -> tuple
     if request.delta is None:
         return "laplace", pure, share
     approximate = ApproxDP(request.epsilon, request.delta, unit=unit)
-    if question.discovers:
-        return "laplace", approximate, share
     from sfumato.dp.accounting.zcdp import rho_for
 
-    rho = rho_for(request.epsilon, request.delta)
+    rho = rho_for(request.epsilon, Fraction(request.delta) / 2 if question.discovers else request.delta)
     # Deviations of the two laws for the same change in each of `groups` groups.
     laplace = math.sqrt(2) * groups * count / float(request.epsilon)
     if rho > 0 and math.sqrt(groups * count / (2 * float(rho))) < laplace:
         return "gaussian", approximate, rho / count
-    return "laplace", pure, share
+    return "laplace", approximate if question.discovers else pure, share
+
+
+def _threshold(noise: Noise, delta: Fraction, groups: int) -> int:
+    """The least noisy number of units at which a discovered group is shown: docs/theory/query-sensitivity.md."""
+    if noise.law == "laplace":
+        return least_shown(noise.amount, delta, keys=groups)
+    return gaussian_threshold(noise.amount, delta / 2, keys=groups)
 
 
 def _noise(measurement: QueryMeasurement, law: Law, share: Fraction, groups: int, rows: int) -> Noise:
@@ -238,5 +252,5 @@ def _undeclared(question: Question) -> str:
     return (
         f"the values of the grouping key {names} are not declared, and finding them in the data needs a small δ. "
         'Declare them in the schema (domain = ["…"]), give keys={…} with the question, '
-        "or ask with epsilon and delta: groups of few units are then left out"
+        "or ask with epsilon and delta (or rho and delta): groups of few units are then left out"
     )

@@ -68,6 +68,35 @@ def _quantiles(law: Law, amount: Fraction, count: int) -> Floats:
     return np.where(np.arange(count) < count // 2, -size, size)
 
 
+def points_of_sums(noises: Sequence[Noise], terms: int, count: int, place: int) -> Floats:
+    """As `noise_points`, of the sum of so many independent copies of each noise, in coordinates from `place` on."""
+    return np.stack(
+        [_sum_quantiles(noise.law, noise.amount, terms, count)[_order(place + row, count)] for row, noise in enumerate(noises)]
+    )
+
+
+@lru_cache(maxsize=256)
+def _sum_quantiles(law: Law, amount: Fraction, terms: int, count: int) -> Floats:
+    """The numbers that a sum of independent noises stays below with each probability."""
+    if terms == 0 or float(amount) < 1e-3:
+        return np.zeros(count)
+    if law == "gaussian":
+        return _quantiles(law, amount * terms, count)
+    # Large noise on a coarser grid, on which its scale is 20 steps: the law of a sum is the power of its transform.
+    grid = max(float(amount) / _WIDE, 1.0)
+    scale = float(amount) / grid
+    reach = scale * (12 * math.sqrt(2 * terms) + 40)
+    size = 2 ** math.ceil(math.log2(2 * reach))
+    ratio = math.exp(-1 / scale)
+    angles = 2 * np.pi * np.fft.rfftfreq(size)
+    transform = ((1 - ratio) ** 2 / (1 - 2 * ratio * np.cos(angles) + ratio**2)) ** terms
+    chances = np.maximum(np.fft.fftshift(np.fft.irfft(transform, size)), 0.0)
+    numbers = np.arange(size) - size // 2
+    places = np.searchsorted(np.cumsum(chances) / chances.sum(), _probabilities(count))
+    quantiles: Floats = grid * numbers[np.minimum(places, size - 1)].astype(np.float64)
+    return quantiles
+
+
 @lru_cache(maxsize=4)
 def _standard(count: int) -> Floats:
     """Quantiles of the normal law with deviation 1."""

@@ -1,4 +1,4 @@
-"""Numbers of a query: arithmetic, clamping, rounding, buckets."""
+"""Numbers of a query: sums and products, clamping, rounding, buckets."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from sqlglot import exp
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql import box
 from sfumato.dp.sql.box import Box
+from sfumato.dp.sql.date_operators import days_between, moved_by_days, moved_date
 from sfumato.dp.sql.operators import (
     Boxes,
     Cell,
@@ -30,6 +31,7 @@ from sfumato.dp.sql.operators import (
     of_one,
     of_two,
     one_kind,
+    rising,
     takes,
 )
 from sfumato.dp.sql.term import EXACT, Term, arithmetic, as_number, bounded, clamped, constant, merged
@@ -46,7 +48,23 @@ _ARITHMETIC: Mapping[type[exp.Expression], str] = {exp.Add: "+", exp.Sub: "-", e
 
 
 def _arithmetic(node: exp.Binary, terms: Terms) -> Term:
+    if not isinstance(node, exp.Mul) and (term := _of_dates(node, terms)) is not None:
+        return term
     return arithmetic(_ARITHMETIC[type(node)], terms(node.this), terms(node.expression))
+
+
+def _of_dates(node: exp.Binary, terms: Terms) -> Term | None:
+    """A sum or difference with a date in it; None without one."""
+    one, other = node.this, node.expression
+    if isinstance(node, exp.Add) and isinstance(one, exp.Interval):
+        one, other = other, one
+    sign = 1 if isinstance(node, exp.Add) else -1
+    if isinstance(other, exp.Interval):
+        return moved_date(terms(one), other, sign)
+    left, right = terms(one), terms(other)
+    if left.kind == right.kind == "date" and sign == -1:
+        return days_between(left, right)
+    return moved_by_days(left, right, sign) if left.kind == "date" and right.numeric else None
 
 
 def _clamp(node: exp.Anonymous, terms: Terms) -> Term:
@@ -122,19 +140,6 @@ def _sign(node: exp.Sign, terms: Terms) -> Term:
     return Term(e.Choose((missing, *sides), e.Literal(0)), "integer", Fraction(low), Fraction(high))
 
 
-def _divide(node: exp.Div, terms: Terms) -> Term:
-    divisor = terms(node.expression).constant
-    if divisor is None:
-        raise Unsupported("a row's value can be divided by a constant only, since a divisor from the data may be zero")
-    if not Fraction(1, 10**9) <= abs(divisor) <= 10**9:
-        raise Unsupported("the divisor must lie between 1e-9 and 1e9")
-    term = as_number(bounded(terms(node.this)))
-    ends = [None if end is None else end / divisor for end in (term.low, term.high)]
-    if divisor < 0:
-        ends.reverse()
-    return Term(f.Divide(term.expression, float(divisor)), "number", ends[0], ends[1], sure=False)
-
-
 def _floor(node: exp.Floor | exp.Ceil, terms: Terms) -> Term:
     if isinstance(node, exp.Ceil):
         return _to_whole_number(terms(node.this), f.Ceil, math.ceil)
@@ -149,10 +154,6 @@ def _to_whole_number(term: Term, function: Callable[[e.Expression], e.Expression
         None if end is None else Fraction(min(max(compute(end), -_FARTHEST), _FARTHEST)) for end in (term.low, term.high)
     )
     return Term(function(term.expression), "integer", low, high, hint=term.hint)
-
-
-def _whole_division(node: exp.IntDiv, terms: Terms) -> Term:
-    return _floor(exp.Floor(this=exp.Div(this=node.this, expression=node.expression)), terms)
 
 
 def _round(node: exp.Round, terms: Terms) -> Term:
@@ -202,11 +203,6 @@ def _bucket(node: exp.WidthBucket, terms: Terms) -> Term:
 # Over answers ----------------------------------------------------------------------------------------------------------
 
 
-def _divided(left: Floats, right: Floats) -> Floats:
-    """A divisor that has another sign than the one shown may have been zero in between: no value there."""
-    return left / np.where(np.sign(right) == np.sign(right[:, :1]), right, np.nan)
-
-
 def _raised(left: Floats, right: Floats) -> Floats:
     return np.where(np.abs(right) < 100, np.power(left, right), np.nan)
 
@@ -235,10 +231,6 @@ def _to_a_digit(node: exp.Round, cells: Cells) -> tuple[float, exp.Expression] |
 
 def _to_whole(node: exp.Expression, cells: Cells) -> tuple[float, exp.Expression] | None:
     return 1.0, node.this
-
-
-def _to_whole_part(node: exp.IntDiv, cells: Cells) -> tuple[float, exp.Expression] | None:
-    return 1.0, exp.Div(this=node.this.copy(), expression=node.expression.copy())
 
 
 def _chosen(choose: Callable[[list[Any]], Any]) -> Callable[[exp.Expression, Cells], Cell]:
@@ -287,22 +279,6 @@ def _digits(places: Box | None) -> int | None:
     return int(low) if low == high == round(low) and abs(low) <= 15 else None
 
 
-def _rising(compute: Callable[[Floats], Floats]) -> Callable[[Box], Box]:
-    return lambda part: part.rising(compute)
-
-
-def _root(part: Box) -> Box:
-    return part.above(0.0).rising(np.sqrt)
-
-
-def _logarithm(part: Box) -> Box:
-    return part.above(0.0, strictly=True).rising(np.log)
-
-
-def _whole_quotient(one: Box, other: Box) -> Box:
-    return box.divided(one, other).rising(np.floor)
-
-
 ROWS = (
     Operator(
         "a + b", (exp.Add,), "sum", _arithmetic,
@@ -317,17 +293,6 @@ ROWS = (
     Operator(
         "a * b", (exp.Mul,), "product", _arithmetic,
         OverAnswers(_NUMBERS, of_two(lambda a, b: a * b), array_of_several(np.multiply), linear="product", image=_product_image),
-    ),
-    Operator(
-        "a / b", (exp.Div,), "quotient of real numbers (7 / 2 is 3.5), missing where b is 0; in rows b is a constant", _divide,
-        OverAnswers(
-            _NUMBERS, of_two(lambda a, b: a / b), array_of_several(_divided), linear="quotient", image=image_of(box.divided)
-        ),
-        reads=("typed", "safe"),
-    ),
-    Operator(
-        "a // b", (exp.IntDiv,), "`FLOOR(a / b)`", _whole_division,
-        OverAnswers(_NUMBERS, of_two(lambda a, b: math.floor(a / b)), rounding=_to_whole_part, image=image_of(_whole_quotient)),
     ),
     Operator(
         "MOD(n, k)", (exp.Mod,),
@@ -354,36 +319,15 @@ ROWS = (
     ),
     Operator(
         "SIGN(a)", (exp.Sign,), "1 above 0, -1 below 0, 0 at 0", _sign,
-        OverAnswers(_NUMBERS, of_one(lambda a: (a > 0) - (a < 0)), image=image_of(_rising(np.sign))),
-    ),
-    Operator(
-        "SQRT(a)", (exp.Sqrt,), "root, missing below 0",
-        "roots differ between engines in the last digit; take the root of the answer instead",
-        OverAnswers(_NUMBERS, of_one(lambda a: math.sqrt(a) if a >= 0 else None), array_of_one(np.sqrt), image=image_of(_root)),
-    ),
-    Operator(
-        "LN(a)", (exp.Ln,), "natural logarithm, missing from 0 down",
-        "logarithms fail on some values; transform the answer instead of the rows",
-        OverAnswers(
-            _NUMBERS,
-            of_one(lambda a: math.log(a) if a > 0 else None),
-            array_of_one(lambda values: np.where(values > 0, np.log(values), np.nan)),
-            image=image_of(_logarithm),
-        ),
-    ),
-    Operator("LOG(a)", (exp.Log,), rows="logarithms fail on some values; transform the answer instead of the rows"),
-    Operator(
-        "EXP(a)", (exp.Exp,), "exponential, missing where it is too large",
-        "exponentials overflow on some values; transform the answer instead of the rows",
-        OverAnswers(_NUMBERS, of_one(math.exp), array_of_one(np.exp), image=image_of(_rising(np.exp))),
+        OverAnswers(_NUMBERS, of_one(lambda a: (a > 0) - (a < 0)), image=image_of(rising(np.sign))),
     ),
     Operator(
         "FLOOR(a)", (exp.Floor,), "largest whole number that is not above a", _floor,
-        OverAnswers(_NUMBERS, of_one(math.floor), rounding=_to_whole, image=image_of(_rising(np.floor))),
+        OverAnswers(_NUMBERS, of_one(math.floor), rounding=_to_whole, image=image_of(rising(np.floor))),
     ),
     Operator(
         "CEIL(a)", (exp.Ceil,), "smallest whole number that is not below a", _floor,
-        OverAnswers(_NUMBERS, of_one(math.ceil), rounding=_to_whole, image=image_of(_rising(np.ceil))),
+        OverAnswers(_NUMBERS, of_one(math.ceil), rounding=_to_whole, image=image_of(rising(np.ceil))),
     ),
     Operator(
         "ROUND(a, digits)", (exp.Round,), "rounded to so many digits (0 where none are said), halves upwards", _round,

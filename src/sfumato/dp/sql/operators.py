@@ -211,3 +211,8 @@ def image_of(compute: Callable[..., Box]) -> Callable[[exp.Expression, Boxes], B
 def image_by_twos(compute: Callable[[Box, Box], Box]) -> Callable[[exp.Expression, Boxes], Box | None]:
     """A function of two boxes, or of more by twos."""
     return image_of(lambda first, *others: reduce(compute, others, first))
+
+
+def rising(compute: Callable[[Floats], Floats]) -> Callable[[Box], Box]:
+    """A function that rises with its argument, or stays."""
+    return lambda part: part.rising(compute)

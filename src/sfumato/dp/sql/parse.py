@@ -107,6 +107,15 @@ def _check_depth(text: str) -> None:
         raise Unsupported(f"the query is nested more than {DEEPEST} deep")
 
 
+def conjuncts(node: exp.Expression) -> list[exp.Expression]:
+    """The parts of a condition that AND connects."""
+    if isinstance(node, exp.Paren):
+        return conjuncts(node.this)
+    if isinstance(node, exp.And):
+        return [*conjuncts(node.this), *conjuncts(node.expression)]
+    return [node]
+
+
 def without_alias(node: exp.Expression) -> exp.Expression:
     """The expression behind `… AS name`."""
     held = node.this if isinstance(node, exp.Alias) else node

@@ -15,10 +15,11 @@ from typing import TypeGuard
 
 from sqlglot import exp
 
-from sfumato.dp.sql.aggregates import PLACEHOLDER, Floats, Statistic
+from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.choice_operators import branch_taken, branch_value
 from sfumato.dp.sql.language import Row, evaluate, over_answers
 from sfumato.dp.sql.operators import Cell, arguments
+from sfumato.dp.sql.statistic import Floats, Statistic
 
 #: What stands for the error of a rounding in an expression without it.
 ROUNDING = "\x00rounding "

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.dp.algorithms.count_tree import CountTree, boundary_deviations, quantile, rank_deviation
-from sfumato.dp.sql.aggregates import Statistic
 from sfumato.dp.sql.measurement import BRANCHING, CLEAR_OF_ENDS
 from sfumato.dp.sql.noise import Noise, errors_in_sum_margin
 from sfumato.dp.sql.operators import Cell
 from sfumato.dp.sql.reach import LEVELS, Reach
+from sfumato.dp.sql.statistic import Statistic
 
 Floats = NDArray[np.float64]
 

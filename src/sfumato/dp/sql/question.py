@@ -12,12 +12,17 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.aggregates import Asked, Statistic
+from sfumato.dp.sql.aggregates import Asked
 from sfumato.dp.sql.catalogue import Catalogue, KnownTable, Lowering, QueryRows
-from sfumato.dp.sql.grouping import AnswerColumn, Grouping, Key, Ordering
+from sfumato.dp.sql.date_operators import with_constant_dates
+from sfumato.dp.sql.grouping import AnswerColumn, Grouping, Key
 from sfumato.dp.sql.measurement import QueryMeasurement, StatisticPlan
+from sfumato.dp.sql.ordering import Ordering
 from sfumato.dp.sql.parse import sql_text
+from sfumato.dp.sql.public_constants import with_public_constants
 from sfumato.dp.sql.rows import source_rows
+from sfumato.dp.sql.statistic import Statistic
+from sfumato.dp.sql.windows import WindowColumn
 from sfumato.engines.expressions import Value
 
 
@@ -38,6 +43,7 @@ class Question:
     tables: Mapping[str, KnownTable] = field(repr=False)
     primary: str = ""
     typed: bool = False  # it reads a private column, or protects a unit, of another type than text
+    windows: Mapping[str, WindowColumn] = field(default_factory=dict)
 
     @property
     def discovers(self) -> bool:
@@ -76,7 +82,12 @@ def understand(
 
     `order` are further columns that truncation will need.
     """
-    lowering = Lowering(catalogue, referenced=_referenced(select, order))
+    text = sql_text(select)
+    if select.find(exp.Subquery, exp.In) is not None:
+        select = with_public_constants(select, catalogue)
+    if select.find(exp.Interval) is not None:
+        select = with_constant_dates(select)
+    lowering = Lowering(catalogue, referenced=referenced(select, order))
     if select.args.get("distinct"):
         raise Unsupported("SELECT DISTINCT on the outside is not supported; use GROUP BY with an aggregate such as COUNT(*)")
     rows = source_rows(select, lowering)
@@ -97,12 +108,12 @@ def understand(
     measuring = StatisticPlan(rows, aggregates.values())
     statistics = {text: measuring.statistic(asked) for text, asked in aggregates.items()}
     return Question(
-        text=sql_text(select),
+        text=text,
         rows=rows,
         keys=tuple(grouping.keys),
         measurements=tuple(measuring.measurements.values()),
         statistics=statistics,
-        shown=shown,
+        shown=_elements(shown),
         having=having,
         order=ordering,
         limit=_count(select, "limit"),
@@ -110,6 +121,7 @@ def understand(
         tables=dict(lowering.read),
         primary=lowering.primary,
         typed=any(_reads_types(table, lowering.referenced) for table in lowering.read.values()),
+        windows=grouping.windows,
     )
 
 
@@ -117,6 +129,14 @@ def _reads_types(table: KnownTable, referenced: frozenset[str]) -> bool:
     """Whether what is read of a private table is more than texts, so that a stored value may be none of its type."""
     columns = [column for name, column in table.columns.items() if name == table.unit or name.lower() in referenced]
     return table.private and any(column.field.kind != "string" for column in columns)
+
+
+def _elements(shown: tuple[AnswerColumn, ...]) -> tuple[AnswerColumn, ...]:
+    """The columns with those of lists one by one."""
+    elements = tuple(element for column in shown for element in column.elements)
+    if len({element.name for element in elements}) < len(elements):
+        raise Unsupported("a column of the answer is called like an element of a list; name them apart with AS")
+    return elements
 
 
 def _named_apart(shown: tuple[AnswerColumn, ...], chosen: list[bool]) -> tuple[AnswerColumn, ...]:
@@ -133,8 +153,8 @@ def _named_apart(shown: tuple[AnswerColumn, ...], chosen: list[bool]) -> tuple[A
     return tuple(renamed[id(column)] for column in shown)
 
 
-def _referenced(select: exp.Select, order: tuple[str, ...]) -> frozenset[str]:
-    """The names of all columns anywhere in the query; with a star, of all columns there are."""
+def referenced(select: exp.Select, order: tuple[str, ...]) -> frozenset[str]:
+    """The names of all columns anywhere in a query; with a star, of all columns there are."""
     names = {part.name.lower() for part in select.walk() if isinstance(part, exp.Column)} | {name.lower() for name in order}
     names |= {
         identifier.name.lower()

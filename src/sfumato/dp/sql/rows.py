@@ -16,6 +16,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.catalogue import KnownColumn, KnownTable, Lowering, QueryRows, Visible, scanned_as
 from sfumato.dp.sql.joins import joined
 from sfumato.dp.sql.language import lower
+from sfumato.dp.sql.membership import with_members
 from sfumato.dp.sql.parse import refuse_clauses, without_alias
 from sfumato.dp.sql.per_unit import per_unit_rows
 from sfumato.dp.sql.term import Term
@@ -58,6 +59,13 @@ class Scope:
 def source_rows(select: exp.Select, lowering: Lowering, outer: Scope | None = None) -> QueryRows:
     """The rows of FROM and JOIN under WHERE."""
     named = (outer or Scope()).extended(select)
+    rows = _origin(select, lowering, named)
+    where = select.args.get("where")
+    return rows if where is None else _filtered(rows, where.this, lowering, named)
+
+
+def _origin(select: exp.Select, lowering: Lowering, named: Scope) -> QueryRows:
+    """The rows of FROM and JOIN."""
     _refuse_clauses(select)
     origin = select.args.get("from_")
     if origin is None:
@@ -65,8 +73,47 @@ def source_rows(select: exp.Select, lowering: Lowering, outer: Scope | None = No
     rows = _item(origin.this, lowering, named)
     for join in select.args.get("joins") or ():
         rows = _joined(rows, join, lowering, named)
-    where = select.args.get("where")
-    return rows if where is None else filtered(rows, where.this)
+    return rows
+
+
+def _filtered(rows: QueryRows, node: exp.Expression, lowering: Lowering, named: Scope) -> QueryRows:
+    """The rows for which a condition holds; what it says of other private tables becomes a column first."""
+    marked, node = with_members(rows, node, lowering, _SubQueries(lowering, named))
+    kept = filtered(marked, node)
+    return replace(kept, columns=rows.columns)
+
+
+@dataclass(frozen=True)
+class _SubQueries:
+    """Reads the sub-queries of a condition, in the scope of the query that they stand in."""
+
+    lowering: Lowering
+    named: Scope
+
+    def private(self, select: exp.Select) -> bool:
+        """True when a private table is read anywhere in a sub-query."""
+        named = self.named.extended(select)
+        for table in select.find_all(exp.Table):
+            under_name = named.find(table.name)
+            if under_name is not None and under_name[0] is not select:
+                private = _SubQueries(self.lowering, under_name[1]).private(under_name[0])
+            else:
+                private = under_name is None and self.lowering.catalogue.table(table.name).private
+            if private:
+                return True
+        return False
+
+    def origin(self, select: exp.Select) -> QueryRows:
+        """The rows of its FROM and JOIN."""
+        return _origin(select, self.lowering, self.named.extended(select))
+
+    def filtered(self, rows: QueryRows, node: exp.Expression, select: exp.Select) -> QueryRows:
+        """Those of its rows for which a condition holds that looks at them alone."""
+        return _filtered(rows, node, self.lowering, self.named.extended(select))
+
+    def shown(self, select: exp.Select, rows: QueryRows) -> QueryRows:
+        """What it makes of these rows."""
+        return _shown(select, rows, self.lowering)
 
 
 def filtered(rows: QueryRows, node: exp.Expression) -> QueryRows:
@@ -81,8 +128,8 @@ def filtered(rows: QueryRows, node: exp.Expression) -> QueryRows:
 
 
 _REFUSED = {
-    "windows": "window functions are not supported; aggregate per unit in a sub-query instead",
-    "qualify": "QUALIFY is not supported",
+    "windows": "WINDOW name AS (…) is not supported; write it out as OVER (…)",
+    "qualify": "QUALIFY is not supported; choose from the answer instead",
     "pivots": "PIVOT is not supported; use GROUP BY",
     "laterals": "LATERAL is not supported",
     "match": "MATCH_RECOGNIZE is not supported",
@@ -181,9 +228,18 @@ def _aliased(rows: QueryRows, alias: str) -> QueryRows:
 
 
 def _inner(select: exp.Select, lowering: Lowering, named: Scope) -> QueryRows:
-    rows = source_rows(select, lowering, named)
+    return _shown(select, source_rows(select, lowering, named), lowering)
+
+
+def _shown(select: exp.Select, rows: QueryRows, lowering: Lowering) -> QueryRows:
+    """What a sub-query makes of the rows of FROM, JOIN and WHERE."""
     if select.args.get("limit") or select.args.get("offset"):
         raise Unsupported("LIMIT in a sub-query mixes the rows of different units; put it on the outer query")
+    if any(item.find(exp.Window) is not None for item in select.expressions):
+        raise Unsupported(
+            "a window is computed over the groups of the outer query, not over the rows of a sub-query, where it would mix "
+            "units; aggregate per unit there instead"
+        )
     grouped = select.args.get("group") or select.args.get("distinct") or select.args.get("having")
     if grouped or any(isinstance(part, exp.AggFunc) for item in select.expressions for part in item.walk()):
         return per_unit_rows(select, rows, lowering)

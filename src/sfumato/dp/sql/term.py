@@ -132,7 +132,7 @@ def arithmetic(operator: str, left: Term, right: Term) -> Term:
     if not (left.numeric and right.numeric):
         raise Unsupported(f"'{operator}' needs two numbers, not a {left.kind} and a {right.kind}")
     left, right = bounded(left), bounded(right)
-    low, high = (_finite(end) for end in _ends(operator, left, right))
+    low, high = (finite(end) for end in _ends(operator, left, right))
     whole = left.kind != "number" and right.kind != "number"
     fits = low is not None and high is not None and max(abs(low), abs(high)) < EXACT
     small = all(
@@ -179,7 +179,7 @@ def _ends(operator: str, left: Term, right: Term) -> tuple[Fraction | None, Frac
     return min(products), max(products)
 
 
-def _finite(end: Fraction | None) -> Fraction | None:
+def finite(end: Fraction | None) -> Fraction | None:
     """An end that a real number can hold; beyond it nothing is known."""
     return end if end is not None and abs(end) < Fraction(HUGE) ** 2 else None
 

@@ -1,62 +1,19 @@
-"""Dates and texts of a query, over rows alone."""
+"""Texts of a query, over rows alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import math
 from fractions import Fraction
 
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.operators import Operator, Terms, constant_of
-from sfumato.dp.sql.term import Term, condition
+from sfumato.dp.sql.term import MOST_GROUPS, Term, bounded, condition, null
+from sfumato.engines import expressions as e
 from sfumato.engines import functions as f
-
-_PARTS: Mapping[str, tuple[str, int | None, int | None]] = {
-    "YEAR": ("year", None, None),
-    "QUARTER": ("quarter", 1, 4),
-    "MONTH": ("month", 1, 12),
-    "DAY": ("day", 1, 31),
-    "HOUR": ("hour", 0, 23),
-    "MINUTE": ("minute", 0, 59),
-    "ISODOW": ("weekday", 1, 7),
-    "DAYOFWEEKISO": ("weekday", 1, 7),
-    "DOY": ("day_of_year", 1, 366),
-    "DAYOFYEAR": ("day_of_year", 1, 366),
-}
-_PART_NODES: Mapping[type[exp.Expression], str] = {
-    exp.Year: "YEAR",
-    exp.Quarter: "QUARTER",
-    exp.Month: "MONTH",
-    exp.Day: "DAY",
-    exp.DayOfWeekIso: "ISODOW",
-    exp.DayOfYear: "DOY",
-}
-
-
-def _part(node: exp.Expression, terms: Terms) -> Term:
-    if isinstance(node, exp.Extract):
-        wanted, source = str(node.this).upper(), node.expression
-    else:
-        wanted, source = _PART_NODES[type(node)], node.this
-    while isinstance(source, (exp.TsOrDsToDate, exp.Paren)):
-        source = source.this
-    if wanted not in _PARTS:
-        raise Unsupported(f"EXTRACT takes {', '.join(name for name in _PARTS if not name.startswith('DAYOF'))}")
-    part, low, high = _PARTS[wanted]
-    term = terms(source)
-    if term.kind not in ("date", "datetime") or (part in ("hour", "minute") and term.kind == "date"):
-        raise Unsupported(f"a {term.kind} has no {part}")
-    ends = [None if end is None else Fraction(end) for end in (low, high)]
-    return Term(f.DatePart(term.expression, part), "integer", ends[0], ends[1])  # type: ignore[arg-type]
-
-
-def _truncated(node: exp.Expression, terms: Terms) -> Term:
-    unit = str(node.args["unit"].this if hasattr(node.args["unit"], "this") else node.args["unit"]).lower()
-    term = terms(node.this)
-    if term.kind not in ("date", "datetime") or unit not in ("year", "quarter", "month", "week", "day"):
-        raise Unsupported("DATE_TRUNC takes 'year', 'quarter', 'month', 'week' or 'day' and a date")
-    return Term(f.DateStart(term.expression, unit), "date")  # type: ignore[arg-type]
+from sfumato.engines.expressions import Value
 
 
 def _like(node: exp.Like, terms: Terms) -> Term:
@@ -104,6 +61,47 @@ def _length(node: exp.Length, terms: Terms) -> Term:
     return Term(f.Length(_text(terms(node.this)).expression), "integer", Fraction(0), Fraction(2**30), sure=False)
 
 
+def _joined(node: exp.DPipe, terms: Terms) -> Term:
+    return _one_after_the_other([_as_text(terms(part), "||") for part in (node.this, node.expression)])
+
+
+def _concatenated(node: exp.Concat, terms: Terms) -> Term:
+    """A missing text counts as an empty one, as it does in the engines that the dialect is of."""
+    return _one_after_the_other([_or_empty(_as_text(terms(part), "CONCAT")) for part in node.expressions])
+
+
+def _as_text(term: Term, where: str) -> Term:
+    if term.missing:
+        return null("string")
+    if term.kind == "string":
+        return term
+    if "string" not in e.CASTS[term.kind]:
+        raise Unsupported(f"{where} takes texts, whole numbers, conditions and dates, not a {term.kind}")
+    held = bounded(term)
+    texts = None
+    if term.kind == "integer" and held.values is not None:
+        texts = tuple(None if value is None else str(value) for value in held.values)
+    return Term(e.Cast(held.expression, "string"), "string", values=texts)
+
+
+def _or_empty(term: Term) -> Term:
+    if term.text is not None:
+        return term
+    chosen = e.Choose(((e.IsMissing(term.expression), e.Literal("")),), term.expression)
+    values = None if term.values is None else tuple("" if value is None else value for value in term.values)
+    return Term(chosen, "string", values=values)
+
+
+def _one_after_the_other(parts: list[Term]) -> Term:
+    """Texts joined; what they can be is known where that of each part is, and there are not too many."""
+    listed = [part.values for part in parts if part.values is not None]
+    values: tuple[Value, ...] | None = None
+    if len(listed) == len(parts) and math.prod(len(each) for each in listed) <= MOST_GROUPS:
+        texts = (None if None in texts else "".join(map(str, texts)) for texts in itertools.product(*listed))
+        values = tuple(dict.fromkeys(texts))
+    return Term(e.Joined(tuple(part.expression for part in parts)), "string", values=values)
+
+
 def _text(term: Term) -> Term:
     if term.kind != "string":
         raise Unsupported(f"a text function was given a {term.kind}")
@@ -112,24 +110,14 @@ def _text(term: Term) -> Term:
 
 _REGULAR = "regular expressions differ between engines; use LIKE"
 
-_CALENDAR = "missing outside the years 1 to 9999"
-
 ROWS = (
     Operator(
-        "EXTRACT(part FROM day)", (exp.Extract, *_PART_NODES),
-        f"year, quarter, month, day, hour, minute, ISODOW (1 is Monday) or DOY, {_CALENDAR}; also `YEAR(day)` and so on", _part,
+        "text || text", (exp.DPipe,), "one text after the other; whole numbers, conditions and dates as texts", _joined,
+        reads=("safe",),
     ),
     Operator(
-        "DATE_TRUNC('part', day)", (exp.TimestampTrunc, exp.DateTrunc),
-        f"first day of the year, quarter, month, week or day, {_CALENDAR}", _truncated, reads=("unit",),
-    ),
-    Operator(
-        "CURRENT_DATE", (exp.CurrentDate,),
-        rows="the answer would depend on the day it is asked; write the date as DATE '2026-01-31'",
-    ),
-    Operator(
-        "CURRENT_TIMESTAMP", (exp.CurrentTimestamp,),
-        rows="the answer would depend on when it is asked; write the moment as a constant",
+        "CONCAT(text, …)", (exp.Concat,), "as `||`, a missing one counted as an empty text", _concatenated,
+        reads=("safe", "coalesce"),
     ),
     Operator("text LIKE 'pattern'", (exp.Like,), "matches: % is any text, _ any character", _like),
     Operator("text ILIKE 'pattern'", (exp.ILike,), "as `LIKE`, the letters A to Z in either case", _ilike),

@@ -100,6 +100,15 @@ class PropensityScore(Measure[Microdata, Compared]):
         shown = rows if right.size == left.size else draws.sample(right.size, min(right.size, self.sample))
         return left.take(rows), right.take(shown)
 
+    def by_tree(self, left: Records, right: Records) -> float:
+        """The share alone, without resampling the original."""
+        draws = Draws(default(self.seed))
+        left, right = self._sampled(left, right, draws)
+        encoding = Encoding.of(left, right, mark_missing=True)
+        share = right.size / (left.size + right.size)
+        error = _tree_error(encoding.points(left), encoding.points(right), draws.seed())
+        return min(1.0, error / (share * (1 - share))) if error > _ROUNDING else 0.0
+
     def _tree(self, left: Records, right: Records) -> tuple[float, float, float, float]:
         draws = Draws(default(self.seed))
         left, right = self._sampled(left, right, draws)

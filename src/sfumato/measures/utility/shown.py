@@ -162,10 +162,12 @@ def _tree(original: Any, released: ReleasedTable, name: str) -> Hierarchy:
 
 def _meanings(coded: CodedColumn, shown: Mapping[str | None, ShownValue], tree: Hierarchy, name: str) -> tuple[ShownValue, ...]:
     meanings, unknown = [], 0
+    numbers: Floats | None = None
     for text in coded.values:
         meaning = shown.get(text) or _outside_the_tree(text, tree)
         if meaning is not None and not meaning.leaves:
-            meaning = _with_leaves(text, meaning, tree)
+            numbers = _leaf_numbers(tree) if numbers is None else numbers
+            meaning = _with_leaves(text, meaning, tree, numbers)
         if meaning is None:
             unknown += 1
         else:
@@ -179,14 +181,25 @@ def _meanings(coded: CodedColumn, shown: Mapping[str | None, ShownValue], tree: 
     return tuple(meanings)
 
 
-def _with_leaves(text: str | None, meaning: ShownValue, tree: Hierarchy) -> ShownValue:
+def _leaf_numbers(tree: Hierarchy) -> Floats:
+    """The leaves as numbers, not a number where a value is missing; empty where some leaf is none."""
+    return np.array(as_numbers(tree.leaves) or [], dtype=np.float64)
+
+
+def _with_leaves(text: str | None, meaning: ShownValue, tree: Hierarchy, numbers: Floats) -> ShownValue:
     """A range described by its bounds or its text stands for the leaves inside it."""
-    inside = covered(text, tree.leaves, None)
-    numbers = as_numbers(tree.leaves) if meaning.bounds is not None else None
-    if meaning.bounds is not None and numbers is not None:
-        array = np.array(numbers, dtype=np.float64)
-        inside |= (array >= meaning.bounds[0]) & (array < meaning.bounds[1])
-    return replace(meaning, leaves=frozenset(tree.leaves[int(i)] for i in np.flatnonzero(inside)))
+    span = None if text is None else interval_of(text)
+    if not numbers.size or span is None:
+        return replace(meaning, leaves=_leaves_at(covered(text, tree.leaves, None), tree))
+    low, high, with_low, with_high = span
+    inside = (numbers >= low if with_low else numbers > low) & (numbers <= high if with_high else numbers < high)
+    if meaning.bounds is not None:
+        inside |= (numbers >= meaning.bounds[0]) & (numbers < meaning.bounds[1])
+    return replace(meaning, leaves=_leaves_at(inside, tree))
+
+
+def _leaves_at(inside: NDArray[np.bool_], tree: Hierarchy) -> frozenset[str | None]:
+    return frozenset(tree.leaves[i] for i in np.flatnonzero(inside).tolist())
 
 
 def require_leaves(columns: tuple[ShownColumn, ...]) -> None:

@@ -1,4 +1,4 @@
-"""The risk-utility map: the risk that a method leaves against what it loses, one mark per method and choice of parameters.
+"""The risk-utility map: the risk above chance that a method leaves against what it loses, one mark per method and parameters.
 
 Every family of methods has its own shape and a line through its parameters; the marks that no other betters are joined by the
 front. Duncan, Keller-McNulty, Stokes, "Disclosure risk vs. data utility: the R-U confidentiality map", NISS 2001.
@@ -29,7 +29,8 @@ _GAP, _RISE = 0.015, 0.035
 
 @dataclass(frozen=True)
 class Mark:
-    """One method: `family` shares a shape, `label` names it, `tooltip` is shown on hover."""
+    """One method: `family` shares a shape, `label` names it, `tooltip` is shown on hover. `risk` is a gain over chance; `margins`
+    say how far from risk and loss a new draw may lie."""
 
     family: str
     label: str
@@ -37,6 +38,7 @@ class Mark:
     loss: float
     tooltip: str
     best: bool = False  # no other method betters it
+    margins: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ def risk_utility(content: RiskUtility) -> str:
     with board(7.6, 5.2) as drawn:
         axes = drawn.axes()
         _limits(axes, content)
+        _chance(axes)
         for position, family in enumerate(families):
             _family(drawn, axes, family, [mark for mark in marks if mark.family == family], _SHAPES[position % len(_SHAPES)])
         front = sorted((mark for mark in marks if mark.best), key=lambda mark: mark.loss)
@@ -79,6 +82,12 @@ def risk_utility(content: RiskUtility) -> str:
 def _family(drawn: Board, axes: Axes, family: str, marks: Sequence[Mark], shape: str) -> None:
     ordered = sorted(marks, key=lambda mark: mark.loss)
     axes.plot([mark.loss for mark in ordered], [mark.risk for mark in ordered], color=GRID, linewidth=1.0, zorder=1)
+    for mark in marks:
+        if mark.margins is not None and max(mark.margins) > 0:
+            axes.errorbar(
+                [mark.loss], [mark.risk], yerr=[mark.margins[0]], xerr=[mark.margins[1]],
+                fmt="none", ecolor=ACCENT if mark.best else GRID, elinewidth=0.9, alpha=0.7, zorder=2,
+            )  # fmt: skip
     for best, colour in ((False, PALE), (True, ACCENT)):
         some = [mark for mark in marks if mark.best == best]
         if not some:
@@ -96,7 +105,7 @@ def _original(drawn: Board, axes: Axes, content: RiskUtility) -> None:
     risk, loss = content.original
     mark = axes.scatter([loss], [risk], s=60, marker="o", facecolor="none", edgecolor=INK, linewidth=1.4, zorder=3)
     mark.set_gid("original")
-    drawn.tooltips["original"] = [f"the original: risk {_percent(risk)}, loss {_percent(loss)}"]
+    drawn.tooltips["original"] = [f"the original: gain {_percent(risk)}, loss {_percent(loss)}"]
     axes.annotate("original", (loss, risk), (8, -3), textcoords="offset points", fontsize=10.5, color=MUTED, va="top")
 
 
@@ -149,6 +158,16 @@ def _labels(axes: Axes, front: Sequence[Mark], content: RiskUtility) -> None:
         ).set_in_layout(False)  # a long name must not squeeze the axes
 
 
+def _chance(axes: Axes) -> None:
+    """The floor: a method on this line leaves no more risk than chance."""
+    line = axes.axhline(0.0, color=MUTED, linewidth=1.0, linestyle=(0, (1, 2)), zorder=1)
+    line.set_gid("chance")
+    axes.annotate(
+        "chance", (0.995, 0.0), (0, 2), xycoords=("axes fraction", "data"), textcoords="offset points", fontsize=9.5, color=MUTED,
+        ha="right", va="bottom",
+    )  # fmt: skip
+
+
 def _limits(axes: Axes, content: RiskUtility) -> None:
     if content.most_risk is not None:
         axes.axhline(content.most_risk, color=SECOND, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
@@ -165,7 +184,8 @@ def _axes(axes: Axes, content: RiskUtility, families: int) -> None:
     highest_loss = max([mark.loss for mark in content.marks] + [content.original[1], 0.01])
     highest_risk = max([mark.risk for mark in content.marks] + [content.original[0], 0.01])
     axes.set_xlim(-0.02 * highest_loss, highest_loss * 1.18)
-    axes.set_ylim(-0.03 * highest_risk, highest_risk * 1.08)
+    lowest_risk = min([mark.risk for mark in content.marks] + [0.0])
+    axes.set_ylim(lowest_risk - 0.03 * highest_risk, highest_risk * 1.08)
     axes.grid(color=GRID, linewidth=0.6, zorder=0)
     axes.set_axisbelow(True)
     axes.set_xlabel(visible(content.loss_label))

@@ -5,9 +5,7 @@ Duncan, Keller-McNulty, Stokes, "Disclosure risk vs. data utility: the R-U confi
 
 from __future__ import annotations
 
-import math
 import os
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,9 +19,11 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.view import AnyMeasure
 from sfumato.data.masked import as_masked
 from sfumato.data.microdata import Microdata
-from sfumato.workflow.comparing.grid import MethodLike, expanded, label_of, usual_methods
+from sfumato.workflow.comparing.draws import told_apart
+from sfumato.workflow.comparing.grid import MethodLike, expanded, usual_methods
 from sfumato.workflow.comparing.measuring import Job, Measures, run_all
 from sfumato.workflow.comparing.memory import Memory
+from sfumato.workflow.comparing.points import Point, point_of
 
 if TYPE_CHECKING:
     from sfumato.data.schema import Schema
@@ -31,32 +31,13 @@ if TYPE_CHECKING:
     from sfumato.workflow.publishing.scoring import Measured
 
 #: Grows when a method or a measure changes its results, so that nothing stale is remembered.
-_EDITION = 2
+_EDITION = 3
 ORIGINAL = "Original"
-
-
-@dataclass(frozen=True)
-class Point:
-    """One method at one choice of parameters: mean risk and loss over its runs (shares; lower is better), or why it was
-    refused (then they are not a number). `left` are quasi-identifiers that the method cannot change and that stay as they are."""
-
-    label: str
-    method: Mapping[str, Any]
-    risk: float = math.nan
-    loss: float = math.nan
-    scores: Mapping[str, float] = field(default_factory=dict)
-    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
-    spread: tuple[float, float] = (0.0, 0.0)
-    runs: int = 0
-    left: tuple[str, ...] = ()
-    risk_measure: str = ""
-    refused: str | None = None
-    seconds: float = 0.0
-
-    @property
-    def balance(self) -> float:
-        """The mean of risk and loss, the overall score of Domingo-Ferrer and Torra."""
-        return (self.risk + self.loss) / 2
+#: The axes of the map where nobody names others: an intruder links by whichever way finds more, and loss has a shape.
+USUAL_RISK: Mapping[str, Any] = {"name": "disclosure_risk", "linkage": "largest"}
+USUAL_LOSS = "overall_loss"
+#: How often a method is drawn where nobody says how often.
+USUAL_RUNS = 4
 
 
 @dataclass(frozen=True)
@@ -73,6 +54,8 @@ class Comparison:
     loss_meaning: str
     most_risk: float | None = None
     most_loss: float | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
+    guessed: tuple[str, ...] = ()
 
     @property
     def measured(self) -> tuple[Point, ...]:
@@ -95,7 +78,7 @@ class Comparison:
         comparable = [point for point in self.measured if point.risk_measure == self.compared_by]
         if not comparable:
             return ()
-        risk = np.array([point.risk for point in comparable], dtype=np.float64)
+        risk = np.array([point.gain for point in comparable], dtype=np.float64)
         loss = np.array([point.loss for point in comparable], dtype=np.float64)
         best = frontier(risk, loss).tolist()
         ends = {(risk[position], loss[position]) for position in best}
@@ -107,6 +90,17 @@ class Comparison:
         """The method on the front with the best balance among those within the limits; None where none is."""
         inside = [point for point in self.front if self._within(point)]
         return min(inside, key=lambda point: point.balance) if inside else None
+
+    @property
+    def alike(self) -> tuple[Point, ...]:
+        """The methods within the limits that cannot be told apart from the recommended one by their balance (`told_apart`)."""
+        chosen = self.recommended
+        others = [point for point in self.measured if point.risk_measure == self.compared_by and point is not chosen]
+        return tuple(
+            point
+            for point in sorted(others, key=lambda point: point.balance)
+            if chosen is not None and self._within(point) and told_apart(chosen.balances, point.balances) is False
+        )
 
     @property
     def typed(self) -> tuple[str, str] | None:
@@ -160,7 +154,7 @@ class Comparison:
         return as_mapping(self)
 
     def _within(self, point: Point) -> bool:
-        return (self.most_risk is None or point.risk <= self.most_risk) and (
+        return (self.most_risk is None or point.gain <= self.most_risk) and (
             self.most_loss is None or point.loss <= self.most_loss
         )
 
@@ -171,23 +165,25 @@ def compare(
     methods: Iterable[MethodLike] | None = None,
     *,
     schema: Schema | str | Path | None = None,
-    risk: Measured = "disclosure_risk",
-    loss: Measured = "information_loss",
+    risk: Measured = USUAL_RISK,
+    loss: Measured = USUAL_LOSS,
     also: Iterable[Measured] = (),
-    runs: int = 1,
+    runs: int = USUAL_RUNS,
     seed: int | str = "compare",
     most_risk: float | None = None,
     most_loss: float | None = None,
     workers: int | None = None,
     cache: str | Path | bool = True,
+    guessed: Iterable[str] = (),
     progress: Progress = silent,
 ) -> Comparison:
     """Protect the data by every method, measure risk and loss of each, and find those that no other beats in both.
 
     `methods` are masks, searches with their guarantees (`sf.Recoded(sf.KAnonymity(5), sf.Mondrian())`), mappings or texts
     such as `"Mdav(k=[3, 5, 10])"` and `"KAnonymity(k=[3, 10]) by Mondrian"`; without any, a few strengths of the usual ones.
-    `risk` and `loss` are measures (by key, mapping or value) and make the axes; `also` are further measures. `runs`
-    repeats methods that draw, and averages. `most_risk` and `most_loss` limit what is recommended. Methods run on
+    `risk` and `loss` are measures (by key, mapping or value) and make the axes; the axis of a risk is its gain over chance.
+    `also` are further measures. Each method is drawn `runs` times, so that the points have error bars. `most_risk` (a gain) and
+    `most_loss` limit what is recommended. `guessed` are columns whose role nobody has declared; the page says so. Methods run on
     `workers` processes (default: every core). Scores, and nothing else, are remembered in `cache` (a folder; True: the
     user's cache; False: nowhere), so that a comparison that was stopped goes on where it was. Nothing is published:
     a comparison and its scores are the owner's.
@@ -214,19 +210,22 @@ def compare(
         _masked_measure("nearest_record"),
         tuple(_masked_measure(each) for each in also),
     )
-    jobs = [Job(i, mask, f"{seed}/{run}") for i, mask in enumerate(masks) for run in range(runs)]
+    jobs = [Job(i, mask, f"{seed}/{run}") for i, mask in enumerate(masks) for run in range(runs if _draws(mask) else 1)]
     results = _results(people, jobs, measures, workers or os.cpu_count() or 1, _memory(cache), progress)
-    points = tuple(_point(mask, [results[job] for job in jobs if job.number == i]) for i, mask in enumerate(masks))
+    points = tuple(point_of(mask, [results[job] for job in jobs if job.number == i], runs) for i, mask in enumerate(masks))
     untouched = as_masked(people, people)
     first, second = measures.risk.score(people, untouched), measures.loss.score(people, untouched)
+    whole = _lower(first.value, first.better)
     original = Point(
         ORIGINAL,
         {},
-        _lower(first.value, first.better),
+        whole,
         _lower(second.value, second.better),
         {first.measure: first.value, second.measure: second.value},
         runs=1,
         risk_measure=first.measure,
+        floor=first.floor or 0.0,
+        draws=((whole if first.gain is None else first.gain, _lower(second.value, second.better)),),
     )
     return Comparison(
         people.schema.dataset,
@@ -239,7 +238,14 @@ def compare(
         second.meaning,
         most_risk,
         most_loss,
+        {name: column.role for name, column in people.schema.columns.items()},
+        tuple(guessed),
     )
+
+
+def _draws(method: object) -> bool:
+    """Whether another run gives other rows. Of a recoded table, what is read in place of a category is drawn."""
+    return bool(getattr(method, "draws", True))
 
 
 def check_map(path: str | Path) -> Path:
@@ -273,31 +279,6 @@ def _results(
     before = len(results)
     run_all(people, rest, measures, workers, lambda phase, done, _: progress(phase, before + done, len(jobs)), keep)
     return results
-
-
-def _point(mask: Any, results: Sequence[Mapping[str, Any]]) -> Point:
-    refused = next((result["refused"] for result in results if "refused" in result), None)
-    if refused is not None:
-        return Point(label_of(mask), mask.described(), refused=str(refused))
-    risks, losses = [result["risk"] for result in results], [result["loss"] for result in results]
-    names = results[0]["scores"]
-    return Point(
-        label=label_of(mask),
-        method=mask.described(),
-        risk=statistics.fmean(risks),
-        loss=statistics.fmean(losses),
-        scores={name: statistics.fmean(_numbers(result["scores"].get(name) for result in results)) for name in names},
-        parts=results[0]["parts"],
-        spread=(statistics.pstdev(risks), statistics.pstdev(losses)),
-        runs=len(results),
-        left=tuple(results[0]["left"]),
-        risk_measure=str(results[0]["risk_measure"]),
-        seconds=sum(result["seconds"] for result in results),
-    )
-
-
-def _numbers(values: Iterable[Any]) -> list[float]:
-    return [float(value) if isinstance(value, (int, float)) else float("nan") for value in values]
 
 
 def _masked_measure(entry: Any) -> AnyMeasure:

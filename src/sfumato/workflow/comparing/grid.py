@@ -40,7 +40,8 @@ USUAL: tuple[Mapping[str, Any], ...] = (
     {"name": "AdditiveNoise", "ratio": [0.01, 0.1, 0.5]},
     {"name": "Pram", "stay": [0.95, 0.8]},
 )
-USUAL_RECODINGS = "KAnonymity(k=[3, 10]) by Mondrian"
+#: By the default search, and by Mondrian.
+USUAL_RECODINGS = ("KAnonymity(k=[3, 10])", "KAnonymity(k=[3, 10]) by Mondrian")
 
 
 #: How often PRAM keeps a value where it covers the columns of words beside another mask.
@@ -163,7 +164,7 @@ def usual_methods(people: Microdata) -> list[Method]:
         elif rest:
             continue  # a mask for words alone; the numbers come with the others
         chosen[label_of(mask)] = mask
-    return [*chosen.values(), *expanded([USUAL_RECODINGS])]
+    return [*chosen.values(), *expanded(USUAL_RECODINGS)]
 
 
 def method_of(mapping: Plain) -> Method:

@@ -87,6 +87,8 @@ def evaluate(people: Microdata, job: Job, measures: Measures) -> PlainDict:
         return {"refused": f"{unknown[0]} of the masked table is no number"}
     return {
         "risk": _toward_lower(risk),
+        "floor": 0.0 if risk.floor is None else risk.floor,
+        "gain": _toward_lower(risk) if risk.gain is None else risk.gain,
         "loss": _toward_lower(loss),
         "scores": {score.measure: plain(score.value) for score in scores},
         "parts": {score.measure: plain(dict(score.parts)) for score in scores},

@@ -73,11 +73,17 @@ def stated_card(release: Release[Content]) -> PlainDict:
     scores, answers = release.content.page_scores(release), release.owner.answers
     return {
         "format": CARD_FORMAT,
-        "scores": [{**score.__dict__, "parts": dict(score.parts)} for score in scores],
+        "scores": [stated_score(score) for score in scores],
         "scored": _usefulness_was_measured(release),
         "answers": {name: dataclasses.asdict(answer) for name, answer in answers.items()},
         "details": plain(release.content.page_details(release)),
     }
+
+
+def stated_score(score: Score) -> PlainDict:
+    """A score as a certificate states it; one that is no risk has neither a floor nor an interval."""
+    stated = {name: value for name, value in score.__dict__.items() if value is not None}
+    return {**stated, "parts": dict(score.parts), **({} if score.interval is None else {"interval": list(score.interval)})}
 
 
 def _usefulness_was_measured(release: Release[Content]) -> bool:

@@ -16,7 +16,7 @@ from sfumato.workflow.publishing.changed_rows import Changed, ReleaseRequest, re
 from sfumato.workflow.publishing.claims import unit_in_words
 from sfumato.workflow.publishing.released_form import released_form
 from sfumato.workflow.publishing.scoring import shown_ranges
-from sfumato.workflow.verifying.transparency import AS_EACH_PROMISE, HIERARCHY_KINDS, KNOWS_THE_PERSON
+from sfumato.workflow.verifying.transparency import AS_EACH_PROMISE, HIERARCHY_KINDS, KEPT_BY, KNOWS_THE_PERSON
 
 if TYPE_CHECKING:
     from sfumato.anonymity.search.base import Search, SearchOutcome
@@ -82,6 +82,9 @@ def _transparency(outcome: SearchOutcome, request: ReleaseRequest) -> dict[str, 
     }
     if "levels" in outcome.details:
         facts["levels"] = dict(outcome.details["levels"])
+    if "search" in outcome.details:
+        facts["search_kept"] = outcome.details["search"]
+        facts["search_kept_by"] = KEPT_BY
     return facts
 
 

@@ -205,10 +205,14 @@ def computed_again(score: Score, table: pa.Table, schema: Schema) -> bool:
         again: Score = measure().score(None, ReleasedTable(table, schema, records=int(table.num_rows)))
     except SfumatoError:  # it takes a column that is not there
         return False
-    return (again.better, again.meaning, set(again.parts)) == (score.better, score.meaning, set(score.parts)) and all(
-        math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
-        for one, other in [(again.value, score.value), *((again.parts[part], score.parts[part]) for part in again.parts)]
-    )
+    if (again.better, again.meaning, set(again.parts)) != (score.better, score.meaning, set(score.parts)):
+        return False
+    pairs = [(again.value, score.value), *((again.parts[part], score.parts[part]) for part in again.parts)]
+    if score.floor is not None:  # earlier certificates state none
+        pairs.append((math.nan if again.floor is None else again.floor, score.floor))
+    if score.interval is not None:
+        pairs += zip(again.interval or (math.nan, math.nan), score.interval, strict=True)
+    return all(math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12) for one, other in pairs)
 
 
 def shown_ranges(table: ClassTable, recoding: Recoding) -> dict[str, dict[str, ShownValue]]:

@@ -76,6 +76,8 @@ class ScoreForm(_Strict):
     meaning: _Text
     parts: dict[str, int | float | Literal["infinite", "-infinite"] | None]
     uses_original: Literal[False]
+    floor: _Share | None = None  # earlier certificates state neither
+    interval: list[_Share] | None = Field(default=None, min_length=2, max_length=2)
 
 
 class AttackForm(_Strict):

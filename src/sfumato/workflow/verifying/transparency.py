@@ -32,6 +32,7 @@ AS_EACH_PROMISE = "as each promise says"
 KNOWS_THE_METHOD = "knows the method and its parameters, and values of a person's quasi-identifiers"
 PUBLIC_POPULATION = "declared public by the owner"
 HIDDEN_POPULATION = "not published"
+KEPT_BY = "least range shown"
 HIERARCHY_KINDS = ("file", "tree", "intervals", "mask", "dates", "frequency", "flat")
 #: What is said of columns whose missing values a mask leaves missing; they are listed after it.
 MISSING_SHOWN = (
@@ -45,7 +46,7 @@ _OF_EACH = frozenset(
 )
 #: What every release of rows tells since its page is certified.
 _ALWAYS = _OF_EACH - {"population", "learnt_from_population"}
-_OF_A_SEARCH = frozenset({"hierarchies", "levels", "written_as"})
+_OF_A_SEARCH = frozenset({"hierarchies", "levels", "written_as", "search_kept", "search_kept_by"})
 #: The names of types, as `readings.kind_of` gives them.
 _TYPE = re.compile(
     r"boolean|integer|number|date|string|float|halffloat|float16|binary|large_binary|fixed_size_binary\[[0-9]{1,9}\]"
@@ -77,11 +78,25 @@ def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
         searched = _searched(certificate, schema)
         if search_known and ("levels" in facts) is not one_level or one_level and not searched <= set(facts["levels"]):
             raise VerificationFailed(_LEVELS)
+        _refuse_other_choice(facts, registry.find("search", certificate.method["name"]) if search_known else None)
         _refuse_other_writing(facts.get("written_as", {}), schema)
         if search_known and not _says_what_searches_say(facts, schema):
             raise VerificationFailed("the certificate does not say what a release by its method says, as if it were by another")
     if certificate.format != FIRST_FORMAT and not set(facts) >= _ALWAYS:
         raise VerificationFailed("the certificate does not tell what every release of its kind tells about how it was made")
+
+
+def _refuse_other_choice(facts: Mapping[str, Any], search: Any) -> None:
+    """Which of several searches was kept: one of those that the method runs, by the measure that it compares them on."""
+    stated = (facts.get("search_kept"), facts.get("search_kept_by"))
+    if search is None:  # of another version, or somebody's own
+        sound = all(each is None or isinstance(each, str) for each in stated)
+    elif not search.keeps_one_of:
+        sound = stated == (None, None)
+    else:
+        sound = stated[0] in search.keeps_one_of and stated[1] == KEPT_BY
+    if not sound:
+        raise VerificationFailed("the certificate says of the searches that were run what its method does not say")
 
 
 def _searched(certificate: Certificate, schema: Schema) -> set[str]:

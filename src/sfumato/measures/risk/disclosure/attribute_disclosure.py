@@ -23,6 +23,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.linkage.points import PointTree
 from sfumato.measures.risk.linkage.spaces import LinkageDistance, space_of
+from sfumato.measures.risk.success import Z95
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -35,7 +36,8 @@ class AttributeDisclosure(Measure[Microdata, Compared]):
     `columns` are what the intruder knows (default: the compared columns without the target). The prediction rests on the
     nearest different positions of released rows that together hold at least `neighbours` rows, so that a class of equal rows is
     looked at as a whole; `distance` as in `DistanceLinkage`. Categories: the gain is (right − prior)/(1 − prior); numbers: 1 −
-    squared error/squared error of the mean; never below 0. Rows need not correspond, so synthetic data are judged too. Parts:
+    squared error/squared error of the mean; never below 0, except in the part "before clipping". It is a gain already, so
+    that its floor is 0; the interval takes the prior as it is. Rows need not correspond, so synthetic data are judged too. Parts:
     both figures, and the part "presence": people whose known values occur in the release exactly, which tells an intruder that
     they may well be in it, itself a disclosure where being listed is confidential.
 
@@ -58,20 +60,25 @@ class AttributeDisclosure(Measure[Microdata, Compared]):
         present, truth, shown, learnt, presence = self._predicted(original, released)
         if isinstance(truth, CategoryColumn):
             prior = np.bincount(shown.codes[shown.known]).argmax()
-            right = float(np.mean(truth.codes[present] == learnt[present]))
-            blind = float(np.mean(truth.codes[present] == prior))
-            gain = (right - blind) / (1.0 - blind) if blind < 1.0 else 0.0
+            hits, blind_hits = truth.codes[present] == learnt[present], truth.codes[present] == prior
+            right, blind = float(np.mean(hits)), float(np.mean(blind_hits))
+            gains = (hits.astype(np.float64) - blind_hits) / (1.0 - blind) if blind < 1.0 else np.zeros(hits.size)
             parts = {"right": right, "prior": blind}
         else:
             span = float(np.abs(truth.values[present]).max()) or 1.0  # no square overflows
             value, mean = truth.values[present] / span, float((shown.values[shown.known] / span).mean())
-            error = float(np.mean((value - learnt[present] / span) ** 2))
-            blind = float(np.mean((value - mean) ** 2))
-            gain = 1.0 - error / blind if blind > 0.0 else 0.0
+            errors, blind_errors = (value - learnt[present] / span) ** 2, (value - mean) ** 2
+            error, blind = float(np.mean(errors)), float(np.mean(blind_errors))
+            # the ratio of two means, linearised around its own value
+            slope = 1.0 - error / blind if blind > 0.0 else 0.0
+            gains = slope + ((1.0 - slope) * blind_errors - errors) / blind if blind > 0.0 else np.zeros(value.size)
             parts = {"error": float(np.sqrt(error)) * span, "prior error": float(np.sqrt(blind)) * span}
-        parts["presence"] = presence
+        gain = float(gains.mean())
+        half = Z95 * float(gains.std()) / np.sqrt(gains.size)
+        parts["presence"], parts["before clipping"] = presence, gain
         meaning = f"how much better '{self.target}' is predicted with the release than without it"
-        return Score(self.key, min(max(gain, 0.0), 1.0), "lower", meaning, MappingProxyType(parts))
+        value, low, high = (min(max(float(each), 0.0), 1.0) for each in (gain, gain - half, gain + half))
+        return Score(self.key, value, "lower", meaning, MappingProxyType(parts), floor=0.0, interval=(low, high))
 
     def per_record(self, original: Microdata, released: Compared) -> Real:
         """Per original record: 1 where the category is predicted correctly, else 0; for numbers the absolute error. NaN where the

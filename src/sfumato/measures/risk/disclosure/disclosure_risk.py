@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.core.ranges import Each, Number
 from sfumato.core.view import Measure, Score
@@ -20,11 +21,13 @@ from sfumato.data.microdata import Microdata
 from sfumato.measures.parameters import BinsOrGrids, ComparedColumns
 from sfumato.measures.risk.disclosure.interval_disclosure import IntervalVersion, disclosed_intervals
 from sfumato.measures.risk.linkage.distance_linkage import linkage_credit
-from sfumato.measures.risk.linkage.linked import owners_of, with_assumption, with_classes
-from sfumato.measures.risk.linkage.probabilistic_linkage import probabilistic_credit
+from sfumato.measures.risk.linkage.linked import blind_pick, owners_of, with_assumption, with_classes
+from sfumato.measures.risk.linkage.probabilistic_linkage import probabilistic_links
 from sfumato.measures.risk.linkage.spaces import LinkageDistance
+from sfumato.measures.risk.success import mean_interval
 
-Linkage = Literal["both", "largest", "only"]
+Real = NDArray[np.float64]
+Linkage = Literal["both", "largest", "only", "largest only"]
 
 
 @dataclass(frozen=True)
@@ -32,10 +35,12 @@ class DisclosureRisk(Measure[Microdata, Compared]):
     """DR in [0, 1]: w1 · interval disclosure + w2 · distance-based linkage + w3 · probabilistic linkage, with `weights` w.
 
     `linkage="both"` is the weighted mean; `"largest"` puts the weight of both linkages on the better of the two, because an
-    intruder would choose it; `"only"` leaves intervals out. Without numbers there are no intervals and the score rests on linkage
+    intruder would choose it; `"only"` and `"largest only"` leave intervals out.
+    Without numbers there are no intervals and the score rests on linkage
     alone (part "intervals counted" is 0). The distance is Gower's as soon as there are categories. Against an
     intruder who holds the original values of the `columns` compared. `version` as in `IntervalDisclosure`, `bins` as in
-    `ProbabilisticLinkage`, `distance` as in `DistanceLinkage`. Parts: the three components.
+    `ProbabilisticLinkage`, `distance` as in `DistanceLinkage`. Parts: the three components, and the floor of each; the floor is
+    put together as the score is. Where distances find more people than agreement weights, the meaning says so.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
     >>> DisclosureRisk(columns=("age", "income")).score(people, people).parts["interval disclosure"]
@@ -64,21 +69,63 @@ class DisclosureRisk(Measure[Microdata, Compared]):
         masked = as_masked(released, original)
         left, right = aligned(original, masked, self.columns)
         owner = owners_of(masked)
-        nearest = linkage_credit(left, right, self.distance, owner)
-        weightiest = probabilistic_credit(left, right, self.bins, owner)[0]
-        by_distance, by_weight = (float(with_classes(each, masked, left.names).mean()) for each in (nearest, weightiest))
+        links = probabilistic_links(left, right, self.bins, owner)
+        nearest, weightiest = (
+            with_classes(each, masked, left.names) for each in (linkage_credit(left, right, self.distance, owner), links.credit)
+        )
+        by_distance, by_weight = float(nearest.mean()), float(weightiest.mean())
         intervals = disclosed_intervals(left, right, self.version)
-        counted = bool(intervals) and self.linkage != "only"
-        inside = float(np.mean(list(intervals.values()))) if intervals else 0.0
-        value = combined_risk(inside, by_distance, by_weight, self.weights, self.linkage if counted else "only")
+        counted = bool(intervals.by_column) and self.linkage != "only"
+        way: Linkage = self._way(counted)
+        floors = intervals.floor, blind_pick(right.size, owner), links.floor
+        shares = _of_records(intervals.shares, nearest, weightiest, self.weights, way)
         parts = {
-            "interval disclosure": inside,
+            "interval disclosure": intervals.value,
             "distance linkage": by_distance,
             "probabilistic linkage": by_weight,
             "intervals counted": float(counted),
+            "interval disclosure by chance": floors[0],
+            "distance linkage by chance": floors[1],
+            "probabilistic linkage by chance": floors[2],
+            **links.parts,
         }
-        meaning = with_assumption("disclosure risk: half intervals around masked values, half record linkage", released)
-        return Score(self.key, min(value, 1.0), "lower", meaning, MappingProxyType(parts))
+        return Score(
+            self.key,
+            min(combined_risk(intervals.value, by_distance, by_weight, self.weights, way), 1.0),
+            "lower",
+            with_assumption(self._meaning(counted, by_weight < by_distance), released),
+            MappingProxyType(parts),
+            floor=min(combined_risk(*floors, self.weights, way), 1.0),
+            interval=mean_interval(shares, owner),
+        )
+
+    def _way(self, counted: bool) -> Linkage:
+        """Without intervals the score rests on linkage alone."""
+        if counted:
+            return self.linkage
+        return "largest only" if self.linkage in ("largest", "largest only") else "only"
+
+    def _meaning(self, counted: bool, nearer: bool) -> str:
+        largest = self.linkage in ("largest", "largest only")
+        linkage = "the better of two record linkages" if largest else "record linkage by distance and by agreement"
+        meaning = f"disclosure risk: {'intervals around masked values, and ' if counted else ''}{linkage}"
+        if nearer:
+            meaning += "; distances find more people than agreement weights" + (", and count" if largest else "")
+        return meaning
+
+
+def _of_records(inside: Real, nearest: Real, weightiest: Real, weights: tuple[float, float, float], linkage: Linkage) -> Real:
+    """What each record adds to the score: the mean over records is the score."""
+    first, second, third = weights
+    larger = nearest if nearest.sum() >= weightiest.sum() else weightiest
+    if linkage == "largest only":
+        return larger
+    if linkage == "largest":
+        return first * inside + (second + third) * larger
+    if linkage == "only":
+        rest = second + third
+        return (second * nearest + third * weightiest) / rest if rest else (nearest + weightiest) / 2.0
+    return first * inside + second * nearest + third * weightiest
 
 
 def combined_risk(
@@ -91,6 +138,8 @@ def combined_risk(
     """DR of its three components, in whatever unit they are given (rates or percentages)."""
     DisclosureRisk(weights, linkage)  # refuses what is no weight or no way to put linkages together
     first, second, third = weights
+    if linkage == "largest only":
+        return max(distance, probabilistic)
     if linkage == "largest":
         return first * interval + (second + third) * max(distance, probabilistic)
     if linkage == "only":

@@ -8,7 +8,7 @@ access, North-Holland 2001.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal
 
@@ -21,7 +21,8 @@ from sfumato.data.masked import Compared, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.measures.parameters import ComparedColumns
-from sfumato.measures.risk.linkage.linked import with_assumption
+from sfumato.measures.risk.linkage.linked import owners_of, with_assumption
+from sfumato.measures.risk.success import mean_interval
 
 Real = NDArray[np.float64]
 Version = Literal["rank", "deviation"]
@@ -37,7 +38,8 @@ class IntervalDisclosure(Measure[Microdata, Compared]):
     `version="rank"`: the interval spans the masked values whose rank differs by at most w % of the records (equal values
     share all their ranks). `version="deviation"`: w % of the original's standard deviation to either side. What is missing in the
     original cannot be disclosed and is not counted; what is missing in the masked file discloses nothing.
-    `columns` of categories are left out; parts give every other one.
+    `columns` of categories are left out; parts give every other one. The floor is exact: the share of all pairs of an original
+    and a masked value that lie as close, which is large where a column has few values.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
     >>> IntervalDisclosure(columns=("age", "income")).score(people, people).value
@@ -51,48 +53,98 @@ class IntervalDisclosure(Measure[Microdata, Compared]):
 
     def score(self, original: Microdata, released: Compared) -> Score:
         """The mean share."""
-        left, right = aligned(original, as_masked(released, original), self.columns)
-        by_column = disclosed_intervals(left, right, self.version)
-        if not by_column:
+        masked = as_masked(released, original)
+        left, right = aligned(original, masked, self.columns)
+        disclosed = disclosed_intervals(left, right, self.version)
+        if not disclosed.by_column:
             raise Unsupported("interval disclosure is about numbers, and no column with known numbers is compared")
         meaning = "share of original numbers that lie close to their masked value, over widths of 1 to 10 %"
         meaning = with_assumption(meaning, released)
-        return Score(self.key, float(np.mean(list(by_column.values()))), "lower", meaning, MappingProxyType(by_column))
+        owner = owners_of(masked)
+        return Score(
+            self.key,
+            disclosed.value,
+            "lower",
+            meaning,
+            MappingProxyType(disclosed.by_column),
+            floor=disclosed.floor,
+            interval=mean_interval(disclosed.shares, owner),
+        )
 
 
-def disclosed_intervals(original: Records, masked: Records, version: Version = "rank") -> dict[str, float]:
-    """The share of each column of numbers, averaged over the widths; columns without a known original value are left out."""
-    shares = {}
+@dataclass(frozen=True, eq=False)
+class Disclosed:
+    """The share of each column of numbers, averaged over the widths; what random pairings reach on average; and per record what
+    it adds to the mean over columns, so that the mean over records is the value."""
+
+    by_column: dict[str, float]
+    floors: dict[str, float]
+    shares: Real = field(repr=False)
+
+    @property
+    def value(self) -> float:
+        """The mean over columns; 0 without any."""
+        return float(np.mean(list(self.by_column.values()))) if self.by_column else 0.0
+
+    @property
+    def floor(self) -> float:
+        """What chance gives."""
+        return float(np.mean(list(self.floors.values()))) if self.floors else 0.0
+
+
+def disclosed_intervals(original: Records, masked: Records, version: Version = "rank") -> Disclosed:
+    """Every column of numbers; columns without a known original value are left out."""
+    by_column, floors = {}, {}
+    shares = np.zeros(original.size)
+    inside = _within_ranks if version == "rank" else _within_deviation
     for ours, theirs in zip(original.numbers, masked.numbers, strict=True):
-        present = ours.known
-        if present.any():
-            inside = _within_ranks if version == "rank" else _within_deviation
-            shares[ours.name] = float(inside(ours.values, theirs.values).sum() / (len(WIDTHS) * int(present.sum())))
-    return shares
+        present = int(ours.known.sum())
+        if present:
+            hits, pairs = inside(ours.values, theirs.values)
+            by_column[ours.name] = float(hits.sum() / (len(WIDTHS) * present))
+            # a known original meets every row equally often
+            floors[ours.name] = pairs / (len(WIDTHS) * present * original.size)
+            shares += hits * (original.size / (len(WIDTHS) * present))
+    return Disclosed(by_column, floors, shares / max(len(by_column), 1))
 
 
-def _within_ranks(original: Real, masked: Real) -> Real:
-    """Per record the number of widths whose rank interval holds the original."""
+def _within_ranks(original: Real, masked: Real) -> tuple[Real, float]:
+    """Per record the number of widths whose rank interval holds the original, and how many pairs of an original and a masked
+    value and widths there are whose interval does."""
     hits = np.zeros(original.size)
     shown = ~np.isnan(masked)
-    ranked = np.sort(masked[shown])
+    ranked, times = np.unique(masked[shown], return_counts=True)
     if not ranked.size:
-        return hits
-    first = np.searchsorted(ranked, masked[shown], side="left")
-    last = np.searchsorted(ranked, masked[shown], side="right") - 1
+        return hits, 0.0
+    ends = np.cumsum(times)
+    place = np.searchsorted(ranked, masked[shown])
+    truth = original[shown]
+    # by the different masked values: how many originals lie below each, and up to each
+    ordered = np.sort(original[~np.isnan(original)])
+    below, up_to = (np.searchsorted(ordered, ranked, side=side) for side in ("left", "right"))
+    rows, pairs = int(ends[-1]), 0.0
     for width in WIDTHS:
-        steps = width * ranked.size // 100
-        low = ranked[np.maximum(first - steps, 0)]
-        high = ranked[np.minimum(last + steps, ranked.size - 1)]
-        hits[shown] += (low <= original[shown]) & (original[shown] <= high)
-    return hits
+        steps = width * rows // 100
+        low = np.searchsorted(ends, np.maximum(ends - times - steps, 0), side="right")
+        high = np.searchsorted(ends, np.minimum(ends - 1 + steps, rows - 1), side="right")
+        hits[shown] += (ranked[low][place] <= truth) & (truth <= ranked[high][place])
+        pairs += float(times @ (up_to[high] - below[low]))
+    return hits, pairs
 
 
-def _within_deviation(original: Real, masked: Real) -> Real:
-    """Per record the number of widths whose interval, in deviations of the original, holds the original."""
+def _within_deviation(original: Real, masked: Real) -> tuple[Real, float]:
+    """As by ranks, for intervals in deviations of the original."""
     present = original[~np.isnan(original)]
     span = float(np.abs(present).max()) or 1.0  # no square overflows
     reach = float(np.std(present / span)) / 100.0
     with np.errstate(over="ignore"):  # a masked value that is infinitely far in this unit is in no interval
-        gap = np.abs(original / span - masked / span)
-    return np.asarray(sum((gap <= width * reach).astype(np.float64) for width in WIDTHS))
+        shown, truth = masked / span, original / span
+        gap = np.abs(truth - shown)
+    ordered = np.sort(present / span)
+    asked, times = np.unique(shown[~np.isnan(shown)], return_counts=True)
+    hits, pairs = np.zeros(original.size), 0.0
+    for width in WIDTHS:
+        hits += gap <= width * reach
+        low = np.searchsorted(ordered, asked - width * reach, side="left")
+        pairs += float(times @ (np.searchsorted(ordered, asked + width * reach, side="right") - low))
+    return hits, pairs

@@ -44,8 +44,8 @@ class AssignmentLinkage(Measure[Microdata, Compared]):
     records in a random order of fixed seed: who stands behind a row plays no part. A record that was published several times is
     in the intruder's file as often, and found when it gets any of its rows. Against an intruder who holds the original values
     of everybody in the release. `distance` and `columns` as in `DistanceLinkage`; a bare table is taken to stand in the order
-    of the original. Parts: the 95 % interval, the baseline of blind guessing, the mean distance of the assignment, and the mean
-    number of candidates that proving it took.
+    of the original. Parts: the mean distance of the assignment, and the mean number of candidates that proving it took. The
+    assignment does not depend on who stands behind a row, so that the floor is exactly 1/(masked records).
 
     >>> people = sf.read(sf.data.sample_table(200), schema=sf.data.sample_schema())
     >>> AssignmentLinkage(columns=("age", "income")).score(people, people).better

@@ -43,8 +43,8 @@ class DistanceLinkage(Measure[Microdata, Compared]):
     known (up to six columns every combination; beyond, every run of neighbouring columns, cyclically). `distance` is
     "euclidean" (standardised), "mahalanobis", "gower" or "auto" (Gower as soon as there are categories).
     A record that was published several times is found when any of its rows is. Only people in the release are sought. A bare
-    table is taken to stand in the order of the original. Parts: the 95 % interval, and the baseline of blind guessing,
-    1/(masked records) where everybody has one row.
+    table is taken to stand in the order of the original. The floor is exactly 1/(masked
+    records) where everybody has one row.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
     >>> DistanceLinkage(columns=("age", "income")).score(people, people).better

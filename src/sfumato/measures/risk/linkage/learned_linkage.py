@@ -25,8 +25,9 @@ from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.linkage.aggregations import Named, aggregation
 from sfumato.measures.risk.linkage.aligned_files import AlignedFiles
 from sfumato.measures.risk.linkage.distance_learning import LEARNT_ON, Effort, WeightSearch
-from sfumato.measures.risk.linkage.linked import with_assumption
+from sfumato.measures.risk.linkage.linked import randomly_paired, with_assumption
 from sfumato.measures.risk.linkage.programme import reachable, solve_exactly
+from sfumato.measures.risk.success import wilson
 
 Direction = Literal["masked to original", "original to masked"]
 Int = NDArray[np.int64]
@@ -53,7 +54,7 @@ class LearnedLinkage(Measure[Microdata, Compared]):
     `columns` are compared. Numbers and ordered categories are standardised by the original; categories agree or differ; a
     missing number stands at the mean. Parts: the `plain` rate; how many people the weights were `learnt on`, the share of these
     `linked by the margin`, the most of them that any weights can link as far as proved (`bound`) and whether that is reached
-    (`proved`); and the weights.
+    (`proved`); and the weights. The floor is what learning gets under one random pairing of people and rows.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(100), schema=sf.data.sample_schema())
@@ -81,6 +82,9 @@ class LearnedLinkage(Measure[Microdata, Compared]):
         masked = as_masked(released, original)
         files = aligned_files(*aligned(original, masked, self.columns), self.direction, masked.rows)
         value, parts = self.learn(files)
+        shuffled = randomly_paired(masked)
+        by_chance = self.learn(aligned_files(*aligned(original, shuffled, self.columns), self.direction, shuffled.rows))[0]
+        people = int(np.unique(files.people[0]).size)
         return Score(
             measure=self.key,
             value=value,
@@ -89,6 +93,8 @@ class LearnedLinkage(Measure[Microdata, Compared]):
                 f"share of records linked by an intruder with the best {self.aggregation} distance", released
             ),
             parts=MappingProxyType(parts),
+            floor=by_chance,
+            interval=wilson(value * people, people),
         )
 
     def learn(self, files: AlignedFiles) -> tuple[float, dict[str, float]]:

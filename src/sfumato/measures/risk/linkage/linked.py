@@ -1,37 +1,66 @@
-"""What every measure of linkage reports: the share linked correctly, its interval, and what blind guessing reaches.
+"""What every measure of linkage reports: the share linked correctly, its interval, and its floor.
 
-A record may be published several times (a bootstrap) or not at all (a sample): all rows of a person are right answers, and blind
-guessing hits one of them more often. The interval counts people, because rows of one person are no independent trials.
+The floor is the same linkage where people are paired with released rows at random. A person who points at T rows as the nearest
+is paired with one of them with chance T/n and then found with chance 1/T: 1/n for everybody, whatever the distance and the mask.
+A record may be published several times (a bootstrap) or not at all (a sample): all rows of a person are right answers, so that
+chance hits one of them more often. The interval counts people, because rows of one person are no independent trials.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.randomness import StreamRandomness
 from sfumato.core.view import Score
 from sfumato.data.masked import Masked
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.measures.risk.success import wilson
 
 Int = NDArray[np.int64]
 
 
 def linked_score(
-    key: str, credits: NDArray[np.float64], owner: Int | None, meaning: str, parts: Mapping[str, float] | None = None
+    key: str,
+    credits: NDArray[np.float64],
+    owner: Int | None,
+    meaning: str,
+    parts: Mapping[str, float] | None = None,
+    floor: float | None = None,
 ) -> Score:
-    """The mean credit as a score; `owner` as `owners_of` gives it."""
+    """The mean credit as a score; `owner` as `owners_of` gives it, `floor` where it is not that of one pick per person."""
     records = int(credits.size)
     share = min(float(credits.sum()) / max(records, 1), 1.0)
-    people, blind = records, 1.0 / max(records, 1)
-    if owner is not None:
-        times = np.unique(owner, return_counts=True)[1] / records
-        people, blind = int(times.size), float(times @ times)
-    low, high = wilson(share * people, people)
-    details = {"baseline": blind, "interval low": low, "interval high": high, "records": float(records)}
-    return Score(key, share, "lower", meaning, MappingProxyType({**details, **(parts or {})}))
+    people = records if owner is None else int(np.unique(owner).size)
+    return Score(
+        key,
+        share,
+        "lower",
+        meaning,
+        MappingProxyType({"records": float(records), **(parts or {})}),
+        floor=blind_pick(records, owner) if floor is None else floor,
+        interval=wilson(share * people, people),
+    )
+
+
+def blind_pick(records: int, owner: Int | None) -> float:
+    """The expected share of rows whose person finds an own one by picking at random."""
+    if owner is None or not records:
+        return 1.0 / max(records, 1)
+    times = np.unique(owner, return_counts=True)[1] / records
+    return float(times @ times)
+
+
+def randomly_paired(masked: Masked) -> Masked:
+    """The same rows, each with the person of another row behind it: a fixed random pairing, in which no class is anybody's."""
+    if masked.rows is None:
+        return masked
+    order = Draws(StreamRandomness("a random pairing")).permutation(masked.rows.size)
+    return replace(masked, rows=masked.rows[order], classes=None)
 
 
 def with_classes(credits: NDArray[np.float64], masked: Masked, names: tuple[str, ...]) -> NDArray[np.float64]:

@@ -23,7 +23,7 @@ from sfumato.data.records import NumberColumn, Records
 from sfumato.kernels.linkage.points import PointTree
 from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.linkage.spaces import LinkageDistance, space_of
-from sfumato.measures.risk.success import wilson
+from sfumato.measures.risk.success import mean_interval
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -37,10 +37,10 @@ class NearestRecord(Measure[Microdata, Compared]):
     each other.
 
     A copy counts as 1/(originals it equals), so an unmasked table reaches what linkage reaches. Another row counts when its
-    nearest original is nearer than `quantile` of the originals are to their nearest other one. The baseline is what the
+    nearest original is nearer than `quantile` of the originals are to their nearest other one. The floor is what the
     originals reach when each is taken as a released row and compared with the others, so what new people from the same
-    population would reach. `distance` and `columns` as in `DistanceLinkage`. Parts: the baseline, the share of exact copies,
-    the threshold, the median distances, and the 95 % interval.
+    population would reach. `distance` and `columns` as in `DistanceLinkage`. Parts: the share of exact copies, the threshold
+    and the median distances.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
     >>> NearestRecord().score(people, people).parts["exact copies"]
@@ -65,18 +65,22 @@ class NearestRecord(Measure[Microdata, Compared]):
         threshold = float(np.quantile(among, self.quantile, method="inverted_cdf"))
         twins, copied = _equal_originals(left, right)
         credits = pointing(distances, copied, threshold)
-        low, high = wilson(float(credits.sum()), right.size)
         parts = {
-            "baseline": float(pointing(among, twins - 1, threshold).mean()),
             "exact copies": float(np.mean(copied > 0)),
-            "interval low": low,
-            "interval high": high,
             "median distance": float(np.median(distances)),
             "median distance among originals": float(np.median(among)),
             "threshold": threshold,
         }
         meaning = "share of released rows that are copies of a person or nearer to one than people are to each other"
-        return Score(self.key, min(float(credits.mean()), 1.0), "lower", meaning, MappingProxyType(parts))
+        return Score(
+            self.key,
+            min(float(credits.mean()), 1.0),
+            "lower",
+            meaning,
+            MappingProxyType(parts),
+            floor=min(float(pointing(among, twins - 1, threshold).mean()), 1.0),
+            interval=mean_interval(credits),
+        )
 
 
 def pointing(distances: Real, equal: Int, threshold: float) -> Real:

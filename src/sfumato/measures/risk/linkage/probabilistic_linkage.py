@@ -1,13 +1,16 @@
 """Probabilistic record linkage: columns vote for or against a link by how rarely they agree by chance.
 
-The chances m (agreement of a right pair) and u (of a wrong pair) of every column are found by expectation-maximisation over the
-counts of agreement patterns of all pairs; the weights are log₂(m/u) and log₂((1 − m)/(1 − u)). Fellegi, Sunter, "A theory for
+The weights are log₂(m/u) and log₂((1 − m)/(1 − u)) of the chances m (agreement of a right pair) and u (of a wrong pair) of every
+column. The owner knows which pairs are right and counts both. An intruder estimates them by expectation-maximisation over the
+counts of agreement patterns of all pairs, which takes correlated columns for right pairs and may find the wrong weights.
+Fellegi, Sunter, "A theory for
 record linkage", JASA 64(328), 1969; Jaro, "Advances in record-linkage methodology as applied to matching the 1985 census of
 Tampa, Florida", JASA 84(406), 1989.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil
 from typing import ClassVar
@@ -16,14 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError
+from sfumato.core.randomness import StreamRandomness
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.linkage.agreement import TOLERANCE, agreement_counts, best_agreement
 from sfumato.kernels.linkage.points import Metric, own_is_nearest
+from sfumato.kernels.sampling.draws import Draws
 from sfumato.measures.parameters import BinsOrGrids, ComparedColumns
-from sfumato.measures.risk.linkage.linked import linked_score, owners_of, with_assumption, with_classes
+from sfumato.measures.risk.linkage.linked import blind_pick, linked_score, owners_of, with_assumption, with_classes
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
@@ -36,6 +41,10 @@ _MOST_BY_SETS = 12
 #: Numbers of intervals an intruder would try; the last one tells all values apart.
 _GRID = (10, 30, 100, 1 << 62)
 _STEPS = 1000
+#: Where the estimation starts: m between u and 1. The likeliest end of all starts counts.
+_STARTS = (0.9, 0.5, 0.99)
+#: Random pairings over which the floor is averaged.
+_PAIRINGS = 16
 _STILL = 1e-10
 #: Chances stay this far from 0 and 1, so that no weight is infinite.
 _EDGE = 1e-6
@@ -74,9 +83,12 @@ class ProbabilisticLinkage(Measure[Microdata, Compared]):
     links, so the value is a little above what an intruder reaches who has to guess the grid. A missing value agrees with nothing.
     A record that was published several times is found when any of its rows is; a bare table is taken to stand in the order of
     the original. Against an intruder who holds the original values of the `columns` compared and does not know the method.
+    The weights are counted from the truth, or estimated as by an intruder who has no truth, whichever links more people.
     Chances are estimated in blocks of at most 10 columns; with more than 12 columns the best partner is sought in a k-d tree,
-    in time that grows with columns × pairs of records at worst instead of doubling with every column. Parts: the 95 % interval,
-    the baseline of blind guessing, and the weight of each column (agreement against disagreement).
+    in time that grows with columns × pairs of records at worst instead of doubling with every column. Parts: the
+    share linked by either kind of weights, the standard error of the floor, and the weight of each column (agreement against
+    disagreement). The floor is the same choice among grids and weights under random pairings, averaged over 16 of them; with more
+    than 12 columns it is that of one grid, 1/(masked records).
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
     >>> ProbabilisticLinkage(columns=("age", "income")).score(people, people).better
@@ -93,25 +105,54 @@ class ProbabilisticLinkage(Measure[Microdata, Compared]):
         masked = as_masked(released, original)
         left, right = aligned(original, masked, self.columns)
         owner = owners_of(masked)
-        credit, model = probabilistic_credit(left, right, self.bins, owner)
-        parts = {f"weight {name}": float(cost) for name, cost in zip(left.names, model.costs, strict=True)}
+        links = probabilistic_links(left, right, self.bins, owner)
+        parts = links.parts | {f"weight {name}": float(cost) for name, cost in zip(left.names, links.model.costs, strict=True)}
         meaning = "share of people whom the masked record with the highest agreement weight gives away"
         if self.bins is None and left.numbers:
             meaning += ", numbers cut by the best of four grids"
-        credit = with_classes(credit, masked, left.names)
-        return linked_score(self.key, credit, owner, with_assumption(meaning, released), parts)
+        credit = with_classes(links.credit, masked, left.names)
+        return linked_score(self.key, credit, owner, with_assumption(meaning, released), parts, links.floor)
 
     def per_record(self, original: Microdata, released: Compared) -> Real:
         """For each masked record the chance that it is linked to its person."""
         masked = as_masked(released, original)
         left, right = aligned(original, masked, self.columns)
-        return with_classes(probabilistic_credit(left, right, self.bins, owners_of(masked))[0], masked, left.names)
+        return with_classes(probabilistic_links(left, right, self.bins, owners_of(masked)).credit, masked, left.names)
 
 
-def probabilistic_credit(
-    original: Records, masked: Records, bins: int | None = None, owner: Int | None = None
-) -> tuple[Real, FellegiSunter]:
-    """Per aligned record the chance of being linked correctly, and the model behind the links.
+@dataclass(frozen=True, eq=False)
+class LinkedByVotes:
+    """Per aligned record the chance of being linked correctly, the model behind the links, the share linked by weights counted
+    from the truth and by estimated ones, and what chance gives, with its standard error."""
+
+    credit: Real = field(repr=False)
+    model: FellegiSunter = field(repr=False)
+    counted: float
+    estimated: float
+    floor: float
+    floor_error: float
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """What a score says about them."""
+        return {
+            "weights counted from the truth": self.counted,
+            "weights estimated by the intruder": self.estimated,
+            "standard error of the floor": self.floor_error,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class _Way:
+    """One grid with one model: the credits of the true pairing, and those of any other."""
+
+    model: FellegiSunter
+    credit: Real
+    under: Callable[[Int], Real] | None
+
+
+def probabilistic_links(original: Records, masked: Records, bins: int | None = None, owner: Int | None = None) -> LinkedByVotes:
+    """Link by every grid, with weights of both kinds; the way that links most people counts.
 
     `owner` says whose a row is where somebody has several: any of them is a right link.
     """
@@ -120,34 +161,78 @@ def probabilistic_credit(
     grid = _GRID if bins is None else (bins,)
     if not original.numbers:
         grid = grid[:1]  # categories are not cut
-    tried = [_linked(original, masked, count, owner) for count in dict.fromkeys(grid)]
-    return max(tried, key=lambda pair: float(pair[0].sum()))
-
-
-def _linked(original: Records, masked: Records, bins: int, owner: Int | None) -> tuple[Real, FellegiSunter]:
-    both = [agreement_codes(a, b, bins) for a, b in zip(original.columns, masked.columns, strict=True)]
-    rows = masked.size
-    of_row = np.arange(rows) if owner is None else np.unique(owner, return_inverse=True)[1].reshape(-1)
+    of_row = np.arange(masked.size) if owner is None else np.unique(owner, return_inverse=True)[1].reshape(-1)
     times = np.bincount(of_row)
-    model = fitted([a for a, _ in both], [b for _, b in both], int(times @ times))
+    counted, codes = [], []
+    for count in dict.fromkeys(grid):
+        codes.append([agreement_codes(a, b, count) for a, b in zip(original.columns, masked.columns, strict=True)])
+        counted.append(_linked(codes[-1], counted_model(codes[-1], of_row), of_row, owner))
+    place = max(range(len(counted)), key=lambda grid: float(counted[grid].credit.sum()))
+    left, right = zip(*codes[place], strict=True)
+    estimated = _linked(codes[place], fitted(list(left), list(right), int(times @ times)), of_row, owner)
+    best = max(counted[place], estimated, key=lambda way: float(way.credit.sum()))
+    floor, error = _floor([*counted, estimated], blind_pick(masked.size, owner), of_row)
+    return LinkedByVotes(
+        best.credit, best.model, float(counted[place].credit.mean()), float(estimated.credit.mean()), floor, error
+    )
+
+
+def _floor(ways: list[_Way], blind: float, of_row: Int) -> tuple[float, float]:
+    """The mean, and its standard error, of the best way's share over random pairings; a single way has `blind` exactly."""
+    open_ways = [way.under for way in ways if way.under is not None]
+    if len(open_ways) < len(ways):
+        return blind, 0.0
+    draws = Draws(StreamRandomness("pairings of a linkage"))
+    shares = []
+    for _ in range(_PAIRINGS):
+        pairing = draws.permutation(of_row.size)
+        shares.append(max(float(under(pairing).mean()) for under in open_ways))
+    return max(float(np.mean(shares)), blind), float(np.std(shares, ddof=1) / np.sqrt(_PAIRINGS))
+
+
+def _linked(both: list[tuple[Codes, Codes]], model: FellegiSunter, of_row: Int, owner: Int | None) -> _Way:
+    rows, times = of_row.size, np.bincount(of_row)
     # what weighs no more than the tolerance decides nothing
     counted = model.costs > TOLERANCE * float(model.costs.sum())
     voting = [pair for pair, counts in zip(both, counted, strict=True) if counts]
     weights = model.costs[counted]
     if not voting:
-        return times[of_row] / rows, model
+        guess = times[of_row] / rows
+        return _Way(model, guess, lambda pairing: guess)
     slack = TOLERANCE * float(weights.sum())
     if len(voting) > _MOST_BY_SETS:
         left, right = (
             np.column_stack([np.where(codes >= 0, codes, np.nan) for codes in side]) for side in zip(*voting, strict=True)
         )
-        return own_is_nearest(left, right, Metric.unequal(weights), owner, slack), model
+        return _Way(model, own_is_nearest(left, right, Metric.unequal(weights), owner, slack), None)
     best, tied = best_agreement([a for a, _ in voting], [b for _, b in voting], weights)
-    own = np.zeros(rows)
-    for (a, b), weight in zip(voting, weights, strict=True):
-        own += np.where((a == b) & (a >= 0), weight, 0.0)
-    right = np.bincount(of_row, own >= best - slack)[of_row]
-    return np.minimum(right / np.maximum(tied, 1), 1.0), model
+
+    def under(pairing: Int | None) -> Real:
+        own = np.zeros(rows)
+        for (a, b), weight in zip(voting, weights, strict=True):
+            shown = b if pairing is None else b[pairing]
+            own += weight * ((a == shown) & (a >= 0))
+        right = np.bincount(of_row, own >= best - slack)[of_row]
+        return np.asarray(np.minimum(right / np.maximum(tied, 1), 1.0))
+
+    return _Way(model, under(None), under)
+
+
+def counted_model(both: list[tuple[Codes, Codes]], of_row: Int) -> FellegiSunter:
+    """The model whose chances are counted: m over the right pairs, u over all others; `of_row` says whose each row is.
+
+    Row j of a person with t rows is the masked half of t right pairs, all with the same original.
+    """
+    rows, times = of_row.size, np.bincount(of_row)[of_row].astype(np.float64)
+    right_pairs = float(times.sum())
+    m, u = [], []
+    for a, b in both:
+        agreeing = float(times @ ((a == b) & (a >= 0)))
+        width = int(max(a.max(initial=-1), b.max(initial=-1))) + 1
+        ours, theirs = (np.bincount(side[side >= 0], minlength=width).astype(np.float64) for side in (a, b))
+        m.append(agreeing / right_pairs)
+        u.append((float(ours @ theirs) - agreeing) / max(float(rows) ** 2 - right_pairs, 1.0))
+    return FellegiSunter(np.clip(m, _EDGE, 1.0 - _EDGE), np.clip(u, _EDGE, 1.0 - _EDGE))
 
 
 def agreement_codes(
@@ -185,19 +270,31 @@ def fitted(left: list[Codes], right: list[Codes], right_pairs: int | None = None
 
 
 def expectation_maximisation(counts: NDArray[np.int64], matches: float) -> tuple[Real, Real]:
-    """Chances m and u that make the counts of agreement patterns most likely, for a known share of right pairs."""
+    """Chances m and u that make the counts of agreement patterns most likely, for a known share of right pairs: of several
+    starts the one that ends at the greatest likelihood."""
     columns = int(counts.size).bit_length() - 1
     patterns = (np.arange(counts.size)[:, None] >> np.arange(columns)) & 1
     occurring = counts > 0
     weights, agree = counts[occurring].astype(np.float64), patterns[occurring].astype(np.float64)
     total = weights.sum()
-    u = np.clip(weights @ agree / total, _EDGE, 1.0 - _EDGE)
-    m = np.maximum(u, 0.9)
+    overall = np.clip(weights @ agree / total, _EDGE, 1.0 - _EDGE)
     if matches >= 1.0:  # one pair, and it is right
-        return np.clip(weights @ agree / total, _EDGE, 1.0 - _EDGE), u
-    for _ in range(_STEPS):
+        return overall, overall
+    ends = [_climbed(weights, agree, np.maximum(overall, start), overall, matches) for start in _STARTS]
+    m, u, _ = max(ends, key=lambda end: end[2])
+    return m, u
+
+
+def _climbed(weights: Real, agree: Real, m: Real, u: Real, matches: float) -> tuple[Real, Real, float]:
+    """Where the estimation ends from one start, and the log-likelihood there."""
+
+    def logarithms() -> tuple[Real, Real]:
         right = np.log(matches) + agree @ np.log(m) + (1.0 - agree) @ np.log1p(-m)
         wrong = np.log1p(-matches) + agree @ np.log(u) + (1.0 - agree) @ np.log1p(-u)
+        return right, wrong
+
+    for _ in range(_STEPS):
+        right, wrong = logarithms()
         believed = weights / (1.0 + np.exp(np.clip(wrong - right, -700.0, 700.0)))
         rest = weights - believed
         before = np.concatenate([m, u])
@@ -205,4 +302,4 @@ def expectation_maximisation(counts: NDArray[np.int64], matches: float) -> tuple
         u = np.clip(rest @ agree / max(rest.sum(), 1e-300), _EDGE, 1.0 - _EDGE)
         if np.abs(np.concatenate([m, u]) - before).max() < _STILL:
             break
-    return m, u
+    return m, u, float(weights @ np.logaddexp(*logarithms()))

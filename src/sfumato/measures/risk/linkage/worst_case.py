@@ -27,10 +27,11 @@ from sfumato.measures.risk.linkage.aggregations import Named
 from sfumato.measures.risk.linkage.assignment_linkage import AssignmentLinkage
 from sfumato.measures.risk.linkage.distance_linkage import DistanceLinkage
 from sfumato.measures.risk.linkage.learned_linkage import LearnedLinkage, aligned_files
-from sfumato.measures.risk.linkage.linked import with_assumption
+from sfumato.measures.risk.linkage.linked import randomly_paired, with_assumption
 from sfumato.measures.risk.linkage.probabilistic_linkage import ProbabilisticLinkage
 from sfumato.measures.risk.linkage.sides import Sides
 from sfumato.measures.risk.linkage.transparency import picked_by_method, published_steps
+from sfumato.measures.risk.success import wilson
 
 Int = NDArray[np.int64]
 
@@ -45,7 +46,8 @@ class WorstCase(Measure[Microdata, Compared]):
     They link by the plain and the Mahalanobis distance, by agreement weights (`ProbabilisticLinkage`), one to one
     (`AssignmentLinkage`, up to 5,000 records), by learnt distances, in both directions (`learned` names the families,
     see `LearnedLinkage`; none: `()`; `seconds` limits each), and by what the mask publishes. Parts: the rate of every way to
-    link; the value is their maximum. A way that does not fit the data (a Mahalanobis distance of categories, a mask that
+    link; the value is their maximum. The floor is the maximum under one random pairing: the best of many ways, and the best of
+    many weights, find somebody by chance. A way that does not fit the data (a Mahalanobis distance of categories, a mask that
     publishes nothing) is left out. It is an upper bound of these ways, not of every conceivable one.
 
     >>> import sfumato as sf
@@ -72,13 +74,21 @@ class WorstCase(Measure[Microdata, Compared]):
             **_transparent(original, masked, left.names),
         }
         worst = max(rates, key=rates.__getitem__)
+        people = int(np.unique(masked.rows).size) if masked.rows is not None else len(masked)
         return Score(
             measure=self.key,
             value=rates[worst],
             better="lower",
             meaning=with_assumption(f"share of records linked by the best informed intruder ({worst})", released),
             parts=MappingProxyType(rates),
+            floor=self._by_chance(original, randomly_paired(masked)),
+            interval=wilson(rates[worst] * people, people),
         )
+
+    def _by_chance(self, original: Microdata, shuffled: Masked) -> float:
+        """The maximum over the same ways; what is published about the mask helps nobody there, as one more blind pick."""
+        left, right = aligned(original, shuffled, self.columns)
+        return max({**_plain(original, shuffled, left.names), **self._learned(left, right, shuffled.rows)}.values(), default=0.0)
 
     def _learned(self, left: Records, right: Records, rows: Int | None) -> dict[str, float]:
         rates = {}

@@ -59,7 +59,16 @@ class AttributeDistinction(Measure[object, ReleasedTable]):
         together = separation(released.table, names)
         parts = {" + ".join(entry.columns): entry.separation for entry in listed}
         meaning = "share of pairs of records that differ in their quasi-identifiers"
-        return Score(self.key, together.separation, "lower", meaning, MappingProxyType(parts), uses_original=False)
+        return Score(
+            self.key,
+            together.separation,
+            "lower",
+            meaning,
+            MappingProxyType(parts),
+            uses_original=False,
+            floor=0.0,  # without quasi-identifiers no two records differ
+            interval=(together.separation, together.separation),
+        )
 
 
 def separations(table: pa.Table, names: tuple[str, ...], columns: int = 2) -> list[Separating]:

@@ -20,7 +20,8 @@ from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.measures.guarantees.classes import CodedColumn
 from sfumato.measures.parameters import SamplingFraction
-from sfumato.measures.risk.uniques.individual_risk import record_risks
+from sfumato.measures.risk.success import Z95
+from sfumato.measures.risk.uniques.individual_risk import people_of, record_risks
 from sfumato.measures.risk.uniques.published import as_released
 
 Real = NDArray[np.float64]
@@ -32,7 +33,8 @@ class HouseholdRisk(Measure[Microdata | None, Compared]):
 
     A record whose household is missing is a household of its own. The risks of the members come from the survey weights or
     `sampling_fraction`, as in `IndividualRisk`, and are taken as independent. Parts: the largest risk, the expected number of
-    households found, the share of records above `threshold`, and the mean risk of single records for comparison.
+    households found, the share of records above `threshold`, and the mean risk of single records for comparison. The floor is a
+    blind guess for every member; the interval is that of the share found, under the model.
 
     >>> HouseholdRisk("household").threshold
     0.1
@@ -63,7 +65,26 @@ class HouseholdRisk(Measure[Microdata | None, Compared]):
             f"share above {self.threshold:g}": float(np.mean(of_record > self.threshold + 1e-12)),
         }
         meaning = "expected share of records whose household is found through at least one member"
-        return Score(self.key, float(of_record.mean()), "lower", meaning, MappingProxyType(parts), uses_original=False)
+        sizes = np.bincount(member_of.reshape(-1), minlength=by_household.size)
+        people = people_of(table, self.sampling_fraction)
+        blind = -np.expm1(sizes * np.log1p(-1.0 / people)) if people > 1.0 else np.ones(sizes.size)
+        return Score(
+            self.key,
+            float(of_record.mean()),
+            "lower",
+            meaning,
+            MappingProxyType(parts),
+            uses_original=False,
+            floor=float(blind[member_of.reshape(-1)].mean()),
+            interval=_found(risks, sizes),
+        )
+
+
+def _found(risks: Real, sizes: NDArray[np.int64]) -> tuple[float, float]:
+    """Where the share of records in households that are found lies with 95 %, each household found independently."""
+    share, weights = float(risks @ sizes) / float(sizes.sum()), sizes / float(sizes.sum())
+    half = Z95 * float(np.sqrt(np.sum(weights**2 * risks * (1.0 - risks))))
+    return max(share - half, 0.0), min(share + half, 1.0)
 
 
 def joint_risks(single: Real, household_of: NDArray[np.int64], households: int) -> Real:

@@ -22,6 +22,7 @@ from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.parameters import SamplingFraction
+from sfumato.measures.risk.success import Z95
 from sfumato.measures.risk.uniques.population_uniqueness import individual_risk
 from sfumato.measures.risk.uniques.published import as_released
 from sfumato.measures.risk.uniques.reidentification import classes_of, survey_weights
@@ -36,7 +37,8 @@ class IndividualRisk(Measure[Microdata | None, Compared]):
     Uses the survey weights of the release (a column with role "weight"), or `sampling_fraction` (records per person of the
     population). E[1/F | f] is p/(1 − p)·ln(1/p) for f = 1, p/(1 − p) − (p/(1 − p))²·ln(1/p) for f = 2, and a hypergeometric
     function in general. Against an intruder who knows the quasi-identifiers of the population, not who was sampled. Parts: the
-    largest risk, the expected number of re-identifications, and the share of records above `threshold`.
+    largest risk, the expected number of re-identifications, and the share of records above `threshold`. The floor is a blind
+    guess among the population. The interval holds the share that is found in 95 % of populations that the model draws.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
     >>> IndividualRisk(sampling_fraction=0.1).score(people, people).better
@@ -56,11 +58,34 @@ class IndividualRisk(Measure[Microdata | None, Compared]):
             f"share above {self.threshold:g}": float(np.mean(risk > self.threshold + 1e-12)),
         }
         meaning = "expected share of records re-identified in the population they were sampled from"
-        return Score(self.key, float(risk.mean()), "lower", meaning, MappingProxyType(parts), uses_original=False)
+        return Score(
+            self.key,
+            float(risk.mean()),
+            "lower",
+            meaning,
+            MappingProxyType(parts),
+            uses_original=False,
+            floor=1.0 / people_of(as_released(released, original), self.sampling_fraction),
+            interval=outcome_interval(risk),
+        )
 
     def per_record(self, original: Microdata | None, released: Compared) -> Real:
         """The risk of every released record."""
         return record_risks(as_released(released, original), self.sampling_fraction)
+
+
+def outcome_interval(risk: Real) -> tuple[float, float]:
+    """Where the share of records that are found lies with 95 %, each found independently with its own chance."""
+    mean = float(risk.mean())
+    half = Z95 * float(np.sqrt(np.sum(risk * (1.0 - risk)))) / risk.size
+    return max(mean - half, 0.0), min(mean + half, 1.0)
+
+
+def people_of(released: ReleasedTable, sampling_fraction: float | None = None) -> float:
+    """People of the population, by the weights or the fraction."""
+    weights = None if sampling_fraction is not None else survey_weights(released)
+    people = released.table.num_rows / (sampling_fraction or 1.0) if weights is None else float(weights.sum())
+    return max(people, 1.0)
 
 
 def record_risks(released: ReleasedTable, sampling_fraction: float | None = None) -> Real:

@@ -21,6 +21,7 @@ from sfumato.core.errors import InputError
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.parameters import SamplingFraction
+from sfumato.measures.risk.success import Z95
 from sfumato.measures.risk.uniques.reidentification import classes_of, survey_weights
 
 
@@ -60,6 +61,8 @@ class PopulationUniqueness(Measure[object, ReleasedTable]):
             meaning="estimated share of records that belong to the only such person of the population",
             parts=MappingProxyType(parts),
             uses_original=False,
+            floor=1.0 / max(float(weights.sum()), 1.0),
+            interval=_outcomes(sampled[classes.sizes == 1], records),
         )
 
     def _weights(self, released: ReleasedTable, records: int) -> NDArray[np.float64]:
@@ -69,6 +72,12 @@ class PopulationUniqueness(Measure[object, ReleasedTable]):
         if weights is None:
             raise InputError("population uniqueness needs survey weights (a column with role 'weight') or sampling_fraction=")
         return weights
+
+
+def _outcomes(chances: NDArray[np.float64], records: int) -> tuple[float, float]:
+    """Where the share of population uniques lies with 95 %, each sample unique being one independently."""
+    expected, half = float(chances.sum()), Z95 * float(np.sqrt(np.sum(chances * (1.0 - chances))))
+    return max(expected - half, 0.0) / max(records, 1), min((expected + half) / max(records, 1), 1.0)
 
 
 def individual_risk(sizes: NDArray[np.int64], sampled: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -51,7 +51,8 @@ class ProsecutorRisk(Measure[object, ReleasedTable]):
         """Risk of the worst record."""
         classes = classes_of(released)
         meaning = "chance of picking the right record of the worst-off person, who is known to be in the release"
-        return _score(self.key, 1.0 / np.maximum(classes.units, 1), classes, self.threshold, meaning)
+        floor = 1.0 / max(units_of(released), 1)
+        return _score(self.key, 1.0 / np.maximum(classes.units, 1), classes, self.threshold, meaning, floor)
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ class JournalistRisk(Measure[object, ReleasedTable]):
         classes = classes_of(released)
         people = people_behind(released, classes, self.population)
         meaning = "chance of picking the right person of the population for the worst-off record"
-        return _score(self.key, 1.0 / np.maximum(people, 1.0), classes, self.threshold, meaning)
+        floor = min(1.0 / max(population_of(released, people, self.population), 1.0), 1.0)
+        return _score(self.key, 1.0 / np.maximum(people, 1.0), classes, self.threshold, meaning, floor)
 
 
 @dataclass(frozen=True)
@@ -87,8 +89,10 @@ class MarketerRisk(Measure[object, ReleasedTable]):
         """Mean over records of one over the people behind the record's class."""
         classes = classes_of(released)
         people: NDArray[Any] = classes.units
+        everybody = float(units_of(released))
         if self.population is not None or released.schema.weight in released.table.column_names:
             people = people_behind(released, classes, self.population)
+            everybody = population_of(released, people, self.population)
         risk = 1.0 / np.maximum(people, 1.0)
         value = float((risk * classes.sizes).sum() / classes.records) if classes.records else 0.0
         return Score(
@@ -97,6 +101,8 @@ class MarketerRisk(Measure[object, ReleasedTable]):
             "lower",
             "share of records somebody who links all of them gets right",
             uses_original=False,
+            floor=1.0 / max(everybody, 1.0),
+            interval=(value, value),
         )
 
 
@@ -119,7 +125,24 @@ class SampleUniques(Measure[object, ReleasedTable]):
             "share of records that are alone in their class",
             {"records": float(alone)},
             uses_original=False,
+            floor=1.0 / max(units_of(released), 1),
+            interval=(share, share),
         )
+
+
+def units_of(released: ReleasedTable) -> int:
+    """How many people a blind guess is among: the units of the release, or its records."""
+    unit = released.schema.unit
+    if unit is None or unit not in released.table.column_names:
+        return int(released.table.num_rows)
+    return len(released.table.column(unit).unique())
+
+
+def population_of(released: ReleasedTable, people: NDArray[np.float64], population: Microdata | pa.Table | None) -> float:
+    """How many people the population has: its rows, or the sum of the survey weights of all classes."""
+    if population is None:
+        return float(people.sum())
+    return float(len(population) if isinstance(population, Microdata) else population.num_rows)
 
 
 def people_behind(released: ReleasedTable, classes: Classes, population: Microdata | pa.Table | None) -> NDArray[np.float64]:
@@ -154,11 +177,12 @@ def survey_weights(released: ReleasedTable) -> NDArray[np.float64] | None:
     return values[coded.codes]
 
 
-def _score(key: str, risk: NDArray[np.float64], classes: Classes, threshold: float, meaning: str) -> Score:
+def _score(key: str, risk: NDArray[np.float64], classes: Classes, threshold: float, meaning: str, floor: float) -> Score:
+    """The largest risk; it is exact for the release, so that both ends of its interval are the value."""
     records = classes.records
     parts = {
         "mean": float((risk * classes.sizes).sum() / records) if records else 0.0,
         f"share above {threshold:g}": float(classes.sizes[risk > threshold + 1e-12].sum() / records) if records else 0.0,
     }
     worst = float(risk.max()) if risk.size else 0.0
-    return Score(key, worst, "lower", meaning, MappingProxyType(parts), uses_original=False)
+    return Score(key, worst, "lower", meaning, MappingProxyType(parts), uses_original=False, floor=floor, interval=(worst, worst))

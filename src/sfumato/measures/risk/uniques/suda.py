@@ -60,7 +60,8 @@ class SpecialUniques(Measure[Microdata | None, Compared]):
     minimal uniques, Π (d − i) for i from the size of the set to `max_size`, d columns in all: smaller sets weigh more. With
     `sampling_fraction` part "risk, largest" is the chance that a match on the worst record is right: the file's data intrusion
     simulation score, shared among the unique records so that odds are proportional to scores and the mean stays the same.
-    Parts: minimal uniques by size, the largest score, and each column's share in the scores.
+    Parts: minimal uniques by size, the largest score, and each column's share in the scores. The floor is a blind guess among the
+    records; the share is exact for the release.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
     >>> SpecialUniques().score(people, people).better
@@ -84,7 +85,17 @@ class SpecialUniques(Measure[Microdata | None, Compared]):
             risk = intrusion_risks(table.table, uniques, self.sampling_fraction)
             parts["risk, largest"], parts["risk, mean"] = float(risk.max()), float(risk.mean())
         meaning = f"share of records that at most {self.max_size} columns single out"
-        return Score(self.key, float(uniques.special.mean()), "lower", meaning, MappingProxyType(parts), uses_original=False)
+        share = float(uniques.special.mean())
+        return Score(
+            self.key,
+            share,
+            "lower",
+            meaning,
+            MappingProxyType(parts),
+            uses_original=False,
+            floor=1.0 / table.table.num_rows,
+            interval=(share, share),
+        )
 
 
 def minimal_uniques(table: pa.Table, names: tuple[str, ...], max_size: int = 3) -> MinimalUniques:

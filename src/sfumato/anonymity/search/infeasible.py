@@ -1,0 +1,55 @@
+"""Why a table cannot keep what is asked: which guarantee fails at the most general level, and in which class.
+
+A class is described by its size and never by its values. Each guarantee is looked at alone; where each can be kept and only all
+of them together cannot, that is said.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sfumato.anonymity.predicates.promises import Promises, promises_of
+from sfumato.anonymity.search.base import Problem
+from sfumato.core.errors import Infeasible, SfumatoError
+from sfumato.kernels.classes.grouping import group_columns
+from sfumato.kernels.classes.rollup import add_up
+
+
+def refuse(problem: Problem, why: str) -> Infeasible:
+    """The error of a search that found no release, with the guarantees that fail and a class that each fails in."""
+    names = ", ".join(guarantee.key for guarantee in problem.guarantees)
+    return Infeasible(" ".join([f"{names}: {why}", *_failures(problem)]))
+
+
+def _failures(problem: Problem) -> list[str]:
+    """One sentence per guarantee that the most general table breaks, or one about all together."""
+    sentences = []
+    for guarantee in problem.guarantees:
+        try:
+            alone = promises_of((guarantee,), problem.table)
+            failing = _failing(problem, alone)
+        except SfumatoError:  # it can be posed together with others only
+            continue
+        if failing:
+            sentences.append(f"{guarantee.key} fails even where everything is generalised as far as possible: {failing}.")
+    if not sentences and len(problem.guarantees) > 1 and (failing := _failing(problem, problem.promises)):
+        return [f"Each guarantee alone can be kept; together they fail at the most general level: {failing}."]
+    return sentences
+
+
+def _failing(problem: Problem, promises: Promises) -> str:
+    """The classes of the most general table that break promises, in numbers; empty where none does."""
+    table = problem.table
+    top = [tree.node_of[-1, codes] for tree, codes in zip(table.hierarchies, table.codes, strict=True)]
+    if not top:
+        return ""
+    numbers, first = group_columns(top, [len(tree.labels) for tree in table.hierarchies])
+    totals = add_up(numbers, promises.totals(), int(first.size))
+    broken = np.flatnonzero(~promises.holds(totals) & (totals[:, 0] > 0))
+    if not broken.size:
+        return ""
+    if int((totals[:, 0] > 0).sum()) == 1:
+        return f"the one class of all {table.records:,} records breaks it"
+    sizes = totals[broken, 0]
+    classes = "1 class breaks" if broken.size == 1 else f"{broken.size:,} classes break"
+    return f"{classes} it, with {int(sizes.sum()):,} of {table.records:,} records, the largest with {int(sizes.max()):,}"

@@ -1,0 +1,104 @@
+"""The default: several searches are run, and the recoding that shows the narrowest values is kept.
+
+Local recoding by rounds suits hierarchies; classes cut along ordered attributes suit numbers. Which loses less depends on
+the table, so both are run and compared on one measure: the share of its range that an ordered attribute shows, and the loss
+of its tree for any other attribute (`range_shown`). Only attributes for which the owner declared no tree are cut; the others
+show nodes of the declared tree in every one of these searches. The cuts are those of LeFevre, DeWitt, Ramakrishnan,
+"Mondrian multidimensional k-anonymity", ICDE 2006, chosen by what they save.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
+
+import numpy as np
+
+from sfumato.anonymity.search.base import Problem, Search, Step, Suppression
+from sfumato.anonymity.search.local_recoding import LocalRecoding, Start, least
+from sfumato.anonymity.search.ranges import RANGE_SHOWN, Cutting, may_range, range_shown
+from sfumato.core.progress import Progress
+from sfumato.data.recoding import Recoding
+
+#: What the searches are called in a release.
+KEPT = MappingProxyType(
+    {
+        "rounds": "rounds of local recoding",
+        "levels": "one level for each column, refined",
+        "one class": "top-down along the trees",
+        "cuts, all columns": "top-down, splits that save most in all columns",
+        "cuts, one column": "top-down, splits that save most in one column",
+    }
+)
+
+
+@dataclass(frozen=True)
+class LeastLoss(Search):
+    """The default method: of several searches the one that shows the narrowest values; at most `suppression` of the records
+    are suppressed.
+
+    Every class that any of them forms keeps all promises, so does the one that is kept. A numeric or ordered column shows
+    ranges of its own, `[28, 36)`, where the schema declares no hierarchy for it or only holds intervals that were proposed
+    from the data (`source = "data"`); a declared hierarchy is kept to. `details["search"]` names the search that was kept,
+    `details["compared"]` the measure of each. `step` is that of `LocalRecoding`.
+
+    >>> import sfumato as sf
+    >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
+    >>> outcome = sf.LeastLoss().run(people, [sf.KAnonymity(5)])
+    >>> outcome.details["range_shown"] == min(outcome.details["compared"].values())
+    True
+    """
+
+    suppression: Suppression = 0.05
+    step: Step = 0.01
+
+    usual_measures: ClassVar[tuple[tuple[str, ...], tuple[str, ...]]] = (("loss", RANGE_SHOWN), ())
+    keeps_one_of: ClassVar[tuple[str, ...]] = tuple(KEPT.values())
+
+    def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
+        local = LocalRecoding(self.suppression, self.step)
+        limit = problem.allowed(self.suppression)
+        ranges = may_range(problem.table, problem.promises.layout.population > 0)
+        recodings = [
+            (local.refined(problem, start, progress, cutting), (name, start))
+            for start in self._starts(problem, local, limit, ranges, progress)
+            for name, cutting in _ways(problem, start, ranges)
+        ]
+        measured: dict[str, float] = {}
+        for recoding, (name, _) in recodings:
+            if recoding.suppressed <= limit:
+                value = range_shown(problem, recoding, ranges)
+                measured[KEPT[name]] = min(value, measured.get(KEPT[name], value))
+        recoding, (name, start) = least(
+            problem, recodings, limit, self.suppression, lambda each: range_shown(problem, each, ranges)
+        )
+        return recoding, {
+            "search": KEPT[name],
+            "range_shown": measured[KEPT[name]],
+            "compared": measured,
+            "rounds": start.rounds,
+            "optimal": False,
+        }
+
+    @staticmethod
+    def _starts(problem: Problem, local: LocalRecoding, limit: int, ranges: np.ndarray, progress: Progress) -> list[Start]:
+        """Where to start from; rounds settle what is exactly alike, which numbers rarely are."""
+        whole = Start("one class", np.zeros(problem.table.tuples, dtype=np.int64))
+        in_one = problem.promises.holds(problem.promises.totals().sum(axis=0, keepdims=True)).all()
+        if in_one and ranges.all():
+            return [whole]
+        starts = local.starts(problem, limit, progress)
+        if in_one and ranges.any() and all(start.name != whole.name for start in starts):
+            starts.append(whole)
+        return starts
+
+
+def _ways(problem: Problem, start: Start, ranges: np.ndarray) -> list[tuple[str, Cutting | None]]:
+    """How classes are split from here on."""
+    if not ranges.any():
+        return [(start.name, None)]
+    by_all = Cutting.of(problem.table, ranges, balanced=True, every=True)
+    if start.name != "one class":
+        return [(start.name, by_all)]
+    return [("cuts, all columns", by_all), ("cuts, one column", Cutting.of(problem.table, ranges, balanced=False, every=False))]

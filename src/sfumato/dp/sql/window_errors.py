@@ -1,0 +1,71 @@
+"""How far a window over noisy groups may be off: sums, means and single groups by the law of a sum of noises, others unknown.
+
+The noise of each group is drawn by itself. So a sum over k groups of what noise moves by the same amount in each has k
+independent noises, whichever groups they are; that needs that no noise chose the groups or their order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sfumato.dp.sql.box import Box, Floats
+from sfumato.dp.sql.expected_error import lattice_steps, linear_change, linear_margin
+from sfumato.dp.sql.images import certain, is_linear
+from sfumato.dp.sql.noise import Price, errors_in_sum_margin
+from sfumato.dp.sql.propagation import NoiseChange, Smooth, noisy_parts, number_of
+from sfumato.dp.sql.windows import WindowColumn
+
+if TYPE_CHECKING:
+    from sfumato.dp.sql.margins import Possible
+
+#: What an end that is no whole number may be off, as a share: steps are known to 12 digits.
+_LAST_DIGITS = 1e-11
+
+
+def window_box(possible: Possible, text: str, places: Sequence[int], levels: Sequence[float]) -> Box:
+    """A window as it is shown, then between its ends at each level, then for certain."""
+    window, held = possible.question.windows[text], possible.windows[text]
+    cells = [number_of(held.values[place]) for place in places]
+    shown = np.array([[math.nan if cell is None else cell] for cell in cells])
+    distances = np.full((len(places), len(levels) + 1), np.inf)
+    for row, place in enumerate(places):
+        distances[row] = _distances(possible, window, held.counts[place], levels)
+    whole = (shown == np.rint(shown)) & (distances == np.rint(distances))
+    distances = np.where(whole | (distances == 0), distances, distances + _LAST_DIGITS * (np.abs(shown) + distances))
+    ends = Box.of(shown - distances, shown + distances)
+    bounds = None if window.argument is None or window.function != "sum" else certain(possible.question, window.argument)
+    if bounds is not None and np.all(bounds.low >= 0) and np.all(np.isfinite(distances[:, :1])):
+        ends = ends.within(Box.of(np.zeros((1, 1)), np.full((1, 1), np.inf)))
+    return Box.of(np.hstack([shown, ends.low]), np.hstack([shown, ends.high]), np.isnan(shown))
+
+
+def _distances(possible: Possible, window: WindowColumn, count: int, levels: Sequence[float]) -> Floats:
+    question, price = possible.question, possible.price
+    unknown = np.full(len(levels) + 1, np.inf)
+    chosen = window.chooses or question.having is not None or price.threshold is not None
+    if chosen or window.function not in ("sum", "avg", "count", "lag", "lead"):
+        return unknown
+    if window.argument is None or window.function == "count" and is_linear(question, window.argument):
+        return np.zeros(len(levels) + 1)  # the number of groups, of which all have a value
+    if not is_linear(question, window.argument):
+        return unknown
+    if count == 0:
+        return np.zeros(len(levels) + 1) if window.default is None or not noisy_parts(window.default) else unknown
+    change = linear_change(question, price, Smooth(window.argument))
+    if change is None:
+        return unknown
+    share = 1 / count if window.function == "avg" else 1.0
+    return np.array([*(share * _sum_margin(price, change, count, level) for level in levels), np.inf])
+
+
+def _sum_margin(price: Price, change: NoiseChange, count: int, confidence: float) -> float:
+    """The margin of a sum over so many groups of an expression that noise moves so far in each."""
+    if count == 1:
+        return linear_margin(price, change, confidence)
+    law = next(iter(price.noises.values())).law
+    step = max(lattice_steps(price, change).values(), default=0.0)
+    return math.sqrt(count) * change.deviation * errors_in_sum_margin(law, confidence) + step / 2

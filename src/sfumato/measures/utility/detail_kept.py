@@ -1,0 +1,93 @@
+"""Detail kept: how many of the cells that were known are still shown as they were, and how wide the others became.
+
+Granularity counts a missing value as kept, because nothing was lost. Where most values are missing it is therefore near 1
+whatever happens to the rest. Here only known cells count. The width of a cell is its loss: the share of the hierarchy that a
+shown value stands for, 1 for a suppressed one (Iyengar, "Transforming data to satisfy privacy constraints", KDD 2002).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
+
+from sfumato.core.errors import InputError
+from sfumato.core.view import Measure, Score
+from sfumato.data.released import ReleasedTable
+from sfumato.measures.utility.shown import Rows, ShownColumn, records_of, rows_of, shown_columns
+
+KNOWN, KEPT, WIDTH = "known cells", "kept", "mean width"
+
+
+@dataclass(frozen=True)
+class KnownCells:
+    """Of one column: how many cells were known, how many of them are shown as they were, and their mean width."""
+
+    total: int
+    kept: int
+    width: float
+
+
+@dataclass(frozen=True)
+class DetailKept(Measure[Rows | None, ReleasedTable]):
+    """Share of the detail of known cells that is left: the mean over quasi-identifiers of 1 − mean width of their known cells.
+
+    Parts, for each quasi-identifier: its known cells in the original, how many of them are shown as they were, and their mean
+    width (0: as it was, 1: suppressed). Where missing values were generalised together with known ones, the width is shared among
+    both in proportion to their numbers; the two counts are exact.
+
+    >>> DetailKept().key
+    'detail_kept'
+    """
+
+    key: ClassVar[str] = "detail_kept"
+
+    def score(self, original: Rows | None, released: ReleasedTable) -> Score:
+        """The mean, and the counts of each column."""
+        if original is None:
+            raise InputError("detail_kept counts the cells that were known: pass the original")
+        columns = shown_columns(original, released)
+        rows, parts, shares = rows_of(original), {}, []
+        for column in columns:
+            cells = known_cells(column, int(rows.num_rows - rows.column(column.name).null_count), records_of(released))
+            if not cells.total:
+                continue
+            parts[f"{column.name}, {KNOWN}"] = float(cells.total)
+            parts[f"{column.name}, {KEPT}"] = float(cells.kept)
+            parts[f"{column.name}, {WIDTH}"] = cells.width
+            shares.append(1.0 - cells.width)
+        meaning = "share of the detail of known cells that is left, a suppressed cell counting 0"
+        return Score(self.key, sum(shares) / len(shares) if shares else 1.0, "higher", meaning, MappingProxyType(parts))
+
+
+def known_cells(column: ShownColumn, total: int, records: int) -> KnownCells:
+    """The counts of one column, of which `total` cells of `records` records were known."""
+    kept = missing = wide = 0
+    lost = 0.0
+    for text, count, loss in zip(column.coded.values, column.counts.tolist(), column.losses.tolist(), strict=True):
+        if text is None:
+            missing += count
+        elif loss <= 0.0:
+            kept += count
+        else:
+            wide += count
+            lost += count * loss
+    suppressed = records - kept - missing - wide
+    generalised = wide + suppressed  # of known values and of missing ones
+    share = (total - kept) / generalised if generalised else 0.0
+    return KnownCells(total, kept, (lost + suppressed) * min(share, 1.0) / total if total else 0.0)
+
+
+def in_words(score: Score) -> list[str]:
+    """A line for each column, the one that lost most first, and which to look at."""
+    names = [part.removesuffix(f", {WIDTH}") for part in score.parts if part.endswith(f", {WIDTH}")]
+    names.sort(key=lambda name: -score.parts[f"{name}, {WIDTH}"])
+    lines = [
+        f"{name}: {score.parts[f'{name}, {KEPT}']:,.0f} of {score.parts[f'{name}, {KNOWN}']:,.0f} known cells kept, "
+        f"mean width {score.parts[f'{name}, {WIDTH}']:.2f}"
+        for name in names
+    ]
+    costly = [name for name in names if score.parts[f"{name}, {WIDTH}"] > 0.0][:2]
+    if len(names) > 1 and costly:
+        lines.append(f"{' and '.join(costly)} cost most: leave one out or coarsen it yourself, and the others keep more")
+    return lines

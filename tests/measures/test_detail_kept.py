@@ -1,0 +1,62 @@
+"""Detail kept: counted on known cells, so that missing values hide nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.measures.utility.detail_kept import DetailKept, in_words
+from sfumato.report.summary import summary_lines
+
+
+def line_list(rows: int = 1_000) -> pa.Table:
+    """Everybody's age, and for one in ten the date of onset."""
+    draw = np.random.default_rng(3)
+    dates = [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" if known else None for i, known in enumerate(draw.random(rows) < 0.1)]
+    return pa.table({"age": [str(age) for age in draw.integers(0, 95, rows)], "onset": dates})
+
+
+@pytest.fixture(scope="module")
+def release() -> sf.Release:
+    people = sf.read(line_list(), schema=sf.Schema.of(quasi=["age", "onset"]))
+    return sf.protect(people, [sf.KAnonymity(5)], sf.LocalRecoding(), utility=["granularity", "detail_kept"])
+
+
+def test_missing_values_are_no_detail_that_was_kept(release: sf.Release) -> None:
+    [score] = [score for score in release.owner.scores if score.measure == "detail_kept"]
+    [granular] = [score for score in release.owner.scores if score.measure == "granularity"]
+    table = line_list()
+    assert score.parts["onset, known cells"] == table.num_rows - table["onset"].null_count
+    assert score.parts["age, known cells"] == table.num_rows
+    shown = release.data
+    for name in ("age", "onset"):
+        values = {value for value in table[name].to_pylist() if value is not None}
+        assert score.parts[f"{name}, kept"] == sum(value in values for value in shown[name].to_pylist())
+        assert 0.0 <= score.parts[f"{name}, mean width"] <= 1.0
+    assert score.parts["onset, mean width"] > 1 - granular.parts["onset"]
+
+
+def test_widths_are_the_losses_where_nothing_is_missing() -> None:
+    table = line_list().select(["age"])
+    people = sf.read(table, schema=sf.Schema.of(quasi=["age"]))
+    release = sf.protect(people, [sf.KAnonymity(30)], sf.LocalRecoding(), utility=["granularity", "detail_kept"])
+    by_name = {score.measure: score for score in release.owner.scores}
+    assert by_name["detail_kept"].value == pytest.approx(by_name["granularity"].value)
+
+
+def test_the_summary_names_what_costs_most(release: sf.Release) -> None:
+    [score] = [score for score in release.owner.scores if score.measure == "detail_kept"]
+    words = in_words(score)
+    assert any(f"of {score.parts['onset, known cells']:,.0f} known cells kept, mean width" in line for line in words)
+    assert "cost most" in words[-1]
+    assert all(f"detail    {line}" in summary_lines(release) for line in words)
+
+
+def test_without_the_original_nothing_is_counted(release: sf.Release) -> None:
+    from sfumato.core.errors import InputError
+    from sfumato.data.released import ReleasedTable
+
+    with pytest.raises(InputError, match="pass the original"):
+        DetailKept().score(None, ReleasedTable(release.data, release.content.public, records=1_000))
