@@ -89,10 +89,11 @@ def _told(source: Callable[[], Path], groups: int) -> Callable[[], dict[str, Any
 def plan(rows: int | None, groups: int, user: Any = "integer") -> Any:
     """Count and sum of clamped incomes per city."""
     from sfumato.engines import expressions as e
+    from sfumato.engines import functions as f
     from sfumato.engines import plan as p
 
     scan = p.Scan("rows", (p.Field("user", user), p.Field("city", "string"), p.Field("income", "number")))
-    income = e.FixedPoint(e.Clamp(e.ColumnReference("income"), 0.0, 200_000.0), 1000, 1e6)
+    income = f.FixedPoint(f.Clamp(e.Reference("income"), 0.0, 200_000.0), 1000, 1e6)
     asked = (p.AggregateColumn("rows", "count"), p.AggregateColumn("income", "sum", income))
     return p.BoundedGroup(scan, "user", ("city",), (), rows, groups, asked, salt="a benchmark has no secrets")
 

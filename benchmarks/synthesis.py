@@ -126,7 +126,7 @@ def cases() -> Iterator[Case]:
     ):
         yield Case(
             name,
-            lambda _, method=method, data=data: method.run(data, randomness=default(SEED)),  # type: ignore[misc]
+            lambda _, method=method, data=data: method.run(data, randomness=default(SEED)),
             unit="s",
             limit=60,
             repeats=3,

@@ -115,3 +115,19 @@ def test_a_sample_replaces_a_sample_and_nothing_else(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="another folder"):
         write_sample(tmp_path, rows=20)
     assert "somebody's work" in data.read_text()
+
+
+@pytest.mark.parametrize("name", ["people.toml", "people_country.csv", "people_occupation.csv"])
+def test_a_sample_replaces_no_file_that_was_edited(tmp_path: Path, name: str) -> None:
+    write_sample(tmp_path, rows=20)
+    edited = tmp_path / name
+    edited.write_text(edited.read_text() + "# a day's work\n")
+    with pytest.raises(InputError, match=f"{name} is there already"):
+        write_sample(tmp_path, rows=20)
+    assert "a day's work" in edited.read_text()
+
+
+def test_a_folder_in_the_place_of_a_sample_is_one_clear_error(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").mkdir()
+    with pytest.raises(InputError, match="there already"):
+        write_sample(tmp_path, rows=20)

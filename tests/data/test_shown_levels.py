@@ -114,3 +114,30 @@ def test_weeks_have_four_digits_and_earlier_versions_had_fewer() -> None:
     tree = hierarchy_builders.build("day", Column(hierarchy=days), ["0566-01-03"])
     assert tree.generalise("0566-01-03", 1) == "0566-W01"
     assert all(map(ShownLevel(Column(hierarchy=days), 1).can_show, ("0566-W01", "566-W01")))
+
+
+def test_a_level_of_a_tree_shows_no_finer_group(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a;n1;north;*\nb;n2;north;*\nc;s1;south;*\n")
+    tree = Column(hierarchy=HierarchySpec(file="t.csv", separator=";", missing="root"))
+    can = {
+        level: [text for text in ("a", "n1", "north", "new", "*") if ShownLevel(tree, level, tmp_path).can_show(text)]
+        for level in (1, 2, 3)
+    }
+    assert can == {1: ["n1", "north", "new", "*"], 2: ["north", "new", "*"], 3: ["*"]}
+    assert ShownLevel(tree, 3, tmp_path).can_show("* (level 3)") and not ShownLevel(tree, 3, tmp_path).can_show("a (level 3)")
+
+
+def test_groups_of_a_frequency_are_ranks() -> None:
+    shown = ShownLevel(Column(hierarchy=HierarchySpec(frequency=(2, 4))), 1)
+    assert [text for text in ("rank 1–2", "rank 3–4", "rank 2–3", "rank 4–3", "rank 0–1", "a", "*") if shown.can_show(text)] == [
+        "rank 1–2",
+        "rank 3–4",
+        "*",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("unit", "text"), [("month", "2020-13"), ("week", "2020-W54"), ("week", "2020-W00"), ("century", "2000–1999")]
+)
+def test_a_calendar_has_no_such_time(unit: str, text: str) -> None:
+    assert not ShownLevel(Column(hierarchy=HierarchySpec(dates=(unit,))), 1).can_show(text)

@@ -19,6 +19,7 @@ from sfumato.workflow.publishing import figures
 from sfumato.workflow.verifying.folder_parts import _can_be_run
 from tests.conformance.examples import examples
 from tests.data.test_shown_levels import TREES as DESCRIBED
+from tests.faults import forging
 from tests.faults.forging import claim, refused
 from tests.faults.test_forged_words import Edit, forged
 
@@ -66,10 +67,23 @@ RELEASES: dict[str, Callable[[], Any]] = {
         sf.Lattice(),
         attacks=[{"name": "Homogeneity", "attribute": "ill"}, {"name": "Homogeneity", "attribute": "ward"}],
     ),
+    "flat": lambda: sf.protect(
+        sf.read(ROWS.select(["town"]), Schema(dataset="d", unit="record", columns={"town": Column(role="quasi", type="string")})),
+        sf.KAnonymity(2),
+        sf.Lattice(),
+    ),
 }
 
-CODED = SCHEMA.replace(columns={**SCHEMA.columns, "code": Column(role="quasi", type="integer", order=("4", "1", "3", "2"))})
-CODES = ROWS.append_column("code", pa.array([4, 1, 3, 2] * 15))
+CODED = SCHEMA.replace(
+    columns={
+        **SCHEMA.columns,
+        "code": Column(role="quasi", type="integer", order=("4", "1", "3", "2")),
+        "degree": Column(role="sensitive", type="string", order=("none", "school", "master")),
+    }
+)
+CODES = ROWS.append_column("code", pa.array([4, 1, 3, 2] * 15)).append_column(
+    "degree", pa.array(["none", "school", "master"] * 20)
+)
 EVERY_MASK: dict[str, Callable[[], Any]] = {
     "codes": lambda: sf.TopBottomCoding(top="1", columns=("code",)),
     "codes by number": lambda: sf.TopBottomCoding(top=1, columns=("code",)),
@@ -79,6 +93,8 @@ EVERY_MASK: dict[str, Callable[[], Any]] = {
     ),
     "generalised": lambda: sf.Generalisation({"age": 1, "town": 1, "ward": 1}, suppress={"ill": ["hiv"]}),
     "coded": lambda: sf.TopBottomCoding(top=60, columns=("age",)),
+    "coded by column": lambda: sf.TopBottomCoding(top={"age": 60, "pay": 3200}, columns=("age", "pay")),
+    "degrees": lambda: sf.TopBottomCoding(top="school", columns=("degree",)),
 }
 RELEASES |= {
     name: lambda make=make: sf.protect(sf.read(CODES, CODED), (), make(), utility=(), risk=())
@@ -124,6 +140,18 @@ def told(**facts: Any) -> Edit:
     return lambda c: [c["transparency"].setdefault(name, {}).update(values) for name, values in facts.items()]
 
 
+def no_order(certificate: dict[str, Any]) -> None:
+    """Real numbers are said to be codes, none of which lies beyond the bound."""
+    certificate["transparency"]["ordered_codes"]["pay"] = []
+    everywhere("pay", 3200, 2500)(certificate)
+
+
+def no_bound(certificate: dict[str, Any]) -> None:
+    """A column is said to be coded, and there is no bound."""
+    for method in (certificate["method"], certificate["transparency"]["method"]):
+        del method["top"]["pay"]
+
+
 def gone_quasi(certificate: dict[str, Any]) -> None:
     """A quasi-identifier that is not there, far generalised."""
     facts = certificate["transparency"]
@@ -154,7 +182,13 @@ FORGED: dict[str, tuple[str, Edit, str]] = {
     "tree of frequencies": ("levels", told(hierarchies={"town": "frequency"}), TREES),
     "column that is gone": ("levels", gone_quasi, TREES),
     "population that nobody had": ("levels", learnt, TREES),
-    "no such level of a mask": ("generalised", everywhere("age", 1, 1001), PARAMETERS),
+    "values for ranks": ("flat", told(hierarchies={"town": "frequency"}, levels={"town": 1}), LEVEL),
+    "no such level of a mask": ("generalised", everywhere("age", 1, 1_000_001), PARAMETERS),
+    "no mask": ("coded", lambda c: c["transparency"].pop("method") and None, "which mask it is about"),
+    "real numbers called codes": ("coded by column", no_order, PARAMETERS),
+    "column without a bound": ("coded by column", no_bound, PARAMETERS),
+    "bound of ordered texts": ("degrees", everywhere("top", "school", "none"), PARAMETERS),
+    "bound of another kind": ("degrees", everywhere("top", "school", 5), PARAMETERS),
     "bound of codes": ("codes", everywhere("top", "1", "4"), PARAMETERS),
     "bound that is no code": ("codes", everywhere("top", "1", "7"), PARAMETERS),
     "codes that are none": ("coded", lambda c: [c["transparency"].update(ordered_codes={"age": ["60"]})], PARAMETERS),
@@ -227,3 +261,26 @@ def test_releases_at_one_level_are_accepted(k: int, tmp_path: Path, monkeypatch:
         release.save(tmp_path / str(number), "csv")
         verdict = sf.verify(tmp_path / str(number))
         assert verdict.verdict == "keeps", verdict.explain()
+
+
+def test_a_text_of_many_characters_has_as_many_levels(tmp_path: Path) -> None:
+    masked = Column(role="quasi", type="string", hierarchy=HierarchySpec(mask="right"))
+    people = sf.read(pa.table({"t": [letter * 1500 for letter in "abcd"] * 5}), Schema(dataset="d", columns={"t": masked}))
+    sf.protect(people, (), sf.Generalisation({"t": 1200}), utility=(), risk=()).save(tmp_path / "out", "csv")
+    assert sf.verify(tmp_path / "out").verdict == "promises nothing"
+
+
+def test_numbers_in_an_order_are_compared_by_their_value(tmp_path: Path) -> None:
+    grades = Column(role="sensitive", type="number", order=("1.5", "3", "2"))
+    schema = Schema(dataset="d", columns={"grade": grades, "town": Column(role="quasi", type="string")})
+    people = sf.read(pa.table({"grade": [1.5, 3.0, 2.0] * 9, "town": ["a"] * 27}), schema)
+    sf.protect(people, (), sf.TopBottomCoding(top="3", columns=("grade",)), utility=(), risk=()).save(tmp_path / "out", "csv")
+    assert sf.verify(tmp_path / "out").verdict == "promises nothing"
+    refused(forged(tmp_path / "out" / "public", everywhere("top", "3", "1.5")), PARAMETERS)
+
+
+def test_an_attack_on_a_forged_folder_says_what_is_wrong(honest: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(honest / "coded", tmp_path / "out"))
+    forging.change(folder / "public", lambda certificate: certificate["transparency"].update(method=[]))
+    with pytest.raises(SfumatoError, match="two different masks"):
+        sf.attack(folder, register=ROWS, key="pay")

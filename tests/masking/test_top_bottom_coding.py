@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import ParameterError, Unsupported
+from sfumato.data.schema import Column, Schema
 
 DAY = datetime.date(1995, 1, 1)
 GRADES = ("E", "D", "C", "B", "A")
@@ -179,3 +180,10 @@ def test_a_moment_is_a_bound_of_moments_and_not_of_days() -> None:
         coded(mask, x=[DAY, datetime.date(1996, 1, 1)])
     with pytest.raises(ParameterError, match="must be an ISO date"):
         coded(sf.TopBottomCoding(top="1995-01-01 or so", columns=("x",)), x=[DAY, datetime.date(1996, 1, 1)])
+
+
+def test_a_column_of_numbers_cannot_show_a_word() -> None:
+    codes = Schema(columns={"x": Column(role="quasi", type="integer", order=("3", "none", "2", "1"))})
+    people = sf.read(pa.table({"x": [1, 2, 3, None]}), codes)
+    with pytest.raises(Unsupported, match="'x' cannot show its bound"):
+        sf.TopBottomCoding(top="none", columns=("x",)).apply(people)

@@ -14,7 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli.main import run
-from sfumato.core.errors import VerificationFailed
+from sfumato.core.errors import ParameterError, VerificationFailed
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.workflow.attacking.registers import CodesNotApplied
 from sfumato.workflow.earlier.read_alike import read_described
@@ -238,7 +238,10 @@ def test_a_register_is_a_table_of_a_database(place: Path, tmp_path: Path, capsys
     assert run(["attack", str(place / "mondrian"), "--table", "coded"]) == 2
     attack = ["attack", str(place / "mondrian"), "--with", str(tmp_path / "registers.duckdb")]
     capsys.readouterr()
-    assert run(attack) == 2 and "has 2 tables; name one with table= (--table of a command): " in capsys.readouterr().err
+    assert (
+        run(attack) == 2
+        and "has 2 tables; name one with table= in Python, or --table where a command has it: " in capsys.readouterr().err
+    )
 
 
 def test_the_faults_of_a_register_are_said_of_its_table(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -251,3 +254,12 @@ def test_the_faults_of_a_register_are_said_of_its_table(place: Path, tmp_path: P
     assert run([*attack, "--table", "faulty"]) == 2
     told = capsys.readouterr().err
     assert "registers.duckdb, table faulty" in told and "'age'" in told and "in memory" not in told
+
+
+def test_a_table_of_a_register_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    rows = pa.table({"age": [30] * 6})
+    release = sf.protect(sf.read(rows, Schema(columns={"age": Column(role="quasi")})), sf.KAnonymity(2), sf.Lattice())
+    release.save(tmp_path / "out", "csv")
+    for register in (rows, sf.read(rows), None):
+        with pytest.raises(ParameterError, match="table="):
+            sf.attack(tmp_path / "out", register=register, table="people")

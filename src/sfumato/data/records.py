@@ -206,7 +206,7 @@ def paired(original: Records, masked: Records) -> tuple[Records, Records]:
     right: list[NumberColumn | CategoryColumn] = []
     for a, b in zip(original.columns, masked.columns, strict=True):
         if isinstance(a, CategoryColumn) and isinstance(b, CategoryColumn):
-            labels = (*a.labels, *(label for label in b.labels if label not in set(a.labels)))
+            labels = (*dict.fromkeys((*a.labels, *b.labels)),)
             a, b = _relabelled(a, labels), _relabelled(b, labels)
         left.append(a)
         right.append(b)

@@ -7,6 +7,7 @@ the same table.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -130,30 +131,38 @@ def write_sample(folder: str | Path, rows: int = 50_000, seed: int = 1) -> tuple
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     schema = sample_schema()
-    _refuse_other_files(target, ",".join(f'"{name}"' for name in schema.columns))
     columns = dict(schema.columns)
+    trees = {}
     for name in ("country", "occupation"):
         spec = columns[name].hierarchy
-        tree = from_tree((spec.tree if spec else None) or {}, name=name)
-        with atomic_path(target / f"people_{name}.csv") as temporary:
-            tree.save(temporary)
+        trees[target / f"people_{name}.csv"] = from_tree((spec.tree if spec else None) or {}, name=name)
         columns[name] = columns[name].model_copy(update={"hierarchy": HierarchySpec(file=f"people_{name}.csv")})
     data, description = target / "people.csv", target / "people.toml"
+    text = schema.replace(columns=columns).to_toml()
+    _refuse_other_file(data, ",".join(f'"{name}"' for name in schema.columns), lines=1)
+    _refuse_other_file(description, text)
+    for path, tree in trees.items():
+        _refuse_other_file(path, "\n".join(";".join(map(str, row)) for row in tree.rows()))
+    for path, tree in trees.items():
+        with atomic_path(path) as temporary:
+            tree.save(temporary)
     write_csv(sample_table(rows, seed), data)
     with atomic_path(description) as temporary:
-        temporary.write_text(schema.replace(columns=columns).to_toml(), encoding="utf-8")
+        temporary.write_text(text, encoding="utf-8")
     return data, description
 
 
-def _refuse_other_files(target: Path, header: str) -> None:
-    """A sample may be replaced by another, and nothing else: a folder with files of these names may be somebody's work."""
-    data, description = target / "people.csv", target / "people.toml"
-    if data.exists():
-        with data.open(encoding="utf-8", errors="replace") as file:
-            if file.readline(len(header) + 2).strip() == header:
-                return
-    if data.exists() or description.exists():
-        raise InputError(f"{target} has a people.csv or people.toml that is no sample. Write the sample into another folder.")
+def _refuse_other_file(path: Path, text: str, lines: int | None = None) -> None:
+    """A sample may be replaced by another, which has this text in so many of its lines, and nothing else: it may be somebody's
+    work."""
+    if not os.path.lexists(path):
+        return
+    if path.is_file():
+        with path.open(encoding="utf-8", errors="replace") as file:
+            start = file.read(len(text) + 2)
+        if start.splitlines()[:lines] == text.splitlines():
+            return
+    raise InputError(f"{path} is there already and is not as a sample has it. Write the sample into another folder.")
 
 
 def _category(values: Sequence[str], codes: Codes) -> pa.DictionaryArray:

@@ -16,18 +16,19 @@ from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.schema import Column, HierarchySpec
 from sfumato.data.values import as_numbers, text_of
 
-#: More than any hierarchy has.
-MOST_LEVELS = 1000
+#: More than any hierarchy has: a value that is masked has a level for each of its characters.
+MOST_LEVELS = 1_000_000
 #: A group that bears the name of another one has its level added, a few times where that is a name too.
 _RENAMED = re.compile(r"(?P<text>.*?)(?P<added> \(level (?P<level>[1-9][0-9]{0,4})\))(?P=added){0,7}", re.DOTALL)
+_RANKS = re.compile(r"rank ([1-9][0-9]{0,17})–([1-9][0-9]{0,17})")
 _INTERVAL = re.compile(r"\[([^,\s]{1,40}), ([^,\s]{1,40})\)")
 _DATES = {
-    "week": r"\d{1,4}-W\d{2}",  # earlier versions did not pad the year
-    "month": r"\d{4}-\d{2}",
+    "week": r"\d{1,4}-W(0[1-9]|[1-4]\d|5[0-3])",  # earlier versions did not pad the year
+    "month": r"\d{4}-(0[1-9]|1[0-2])",
     "quarter": r"\d{4}-Q[1-4]",
     "year": r"\d{4}",
     "decade": r"\d{3}0s",
-    "century": r"\d{2}00–\d{2}99",
+    "century": r"(?P<hundreds>\d{2})00–(?P=hundreds)99",
 }
 
 
@@ -52,29 +53,36 @@ class ShownLevel:
     @property
     def exists(self) -> bool:
         """Whether the hierarchy is as high; where nobody can tell, it may be."""
-        tree = self._tree
-        if tree is not None:  # what is not in it stands below a root, which it may have to get
-            return self._level <= tree.height + (not tree.has_root or tree.height == 0)
         return self._level <= self._height
 
     @property
     def _height(self) -> float:
-        """The highest level that a description by parameters can have; without a width a mask is as high as a value is long."""
-        spec = self._spec
+        """The highest level that there can be; without a width a mask is as high as a value is long."""
+        spec, tree = self._spec, self._tree
+        if tree is not None:  # what is not in it stands below a root, which it may have to get
+            return tree.height + (not tree.has_root or tree.height == 0)
         if spec.mask is not None:
             return spec.width or math.inf
         return len(spec.intervals or spec.dates or spec.frequency or ()) + 1
 
     @cached_property
     def _labels(self) -> set[str | None]:
+        """The groups of the level of a tree."""
         tree = self._tree
         return {tree.labels[node] for node in tree.node_of[min(self._level, tree.height)]} if tree is not None else set()
 
+    @cached_property
+    def _finer(self) -> set[str | None]:
+        """The values and groups of a tree that belong to a group of this level."""
+        tree = self._tree
+        below = {tree.labels[node] for node in tree.node_of[: self._level].flat} if tree is not None else set()
+        return below - self._labels
+
     def can_show(self, text: str) -> bool:
         """Whether a value at this level can have the text."""
-        spec, tree, level = self._spec, self._tree, self._level
-        if tree is not None:
-            return text == ROOT or level == 0 or text not in tree.index or text in self._labels
+        spec, level = self._spec, self._level
+        if self._tree is not None:
+            return self._tree_shows(text)
         if level == 0:
             return text == ROOT or spec.intervals is None or as_numbers([text]) is not None
         if (renamed := _RENAMED.fullmatch(text)) is not None and int(renamed["level"]) <= self._height:
@@ -90,7 +98,23 @@ class ShownLevel:
             return level <= len(spec.intervals) and _is_interval(text, spec.intervals[level - 1], spec.origin)
         if spec.dates is not None:
             return level <= len(spec.dates) and re.fullmatch(_DATES[spec.dates[level - 1]], text, re.ASCII) is not None
-        return spec.frequency is not None
+        return spec.frequency is not None and level <= len(spec.frequency) and _are_ranks(text)
+
+    def _tree_shows(self, text: str) -> bool:
+        """A value that is in no group is shown as it is, unless all values are shown alike."""
+        if text == ROOT or self._level == 0:
+            return True
+        if self._level < self._height:
+            return text not in self._finer
+        renamed = _RENAMED.fullmatch(text)
+        return text in self._labels or renamed is not None and renamed["text"] in {ROOT, *self._labels}
+
+
+def _are_ranks(text: str) -> bool:
+    """Whether the text names a group of so many values, counted from the most frequent one."""
+    ends = _RANKS.fullmatch(text)
+    first, last = map(int, ends.groups()) if ends is not None else (1, 0)
+    return first <= last and (first - 1) % (last - first + 1) == 0
 
 
 def _is_interval(text: str, width: float, origin: float) -> bool:

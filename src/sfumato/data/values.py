@@ -87,11 +87,13 @@ class CodedText:
 
     def _of_rows(self) -> CodedText:
         """The same rows without texts that none of them has."""
-        counts = self.counts()
-        if counts.all():
+        occurs = np.zeros(len(self.values) + 1, dtype=np.bool_)  # the last entry serves code -1
+        occurs[self.codes] = True
+        there = occurs[:-1]
+        if there.all():
             return self
-        new = np.append(np.cumsum(counts > 0) - 1, -1).astype(np.int32)
-        return CodedText(new[self.codes], self.values.filter(pa.array(counts > 0)))
+        new = np.append(np.cumsum(there) - 1, -1).astype(np.int32)
+        return CodedText(new[self.codes], self.values.filter(pa.array(there)))
 
     def with_values(self, values: Sequence[str | None]) -> CodedText:
         """The same rows with other texts behind the codes; None makes them missing, equal texts share a

@@ -137,7 +137,8 @@ class DuckDBRelation(SqlRelation):
             if len(tables) == 1:
                 return next(iter(tables.values()))
             raise SourceError(
-                f"'{self._path}' has {len(tables)} tables; name one with table= (--table of a command): {_listed(tables)}"
+                f"'{self._path}' has {len(tables)} tables; name one with table= in Python, or "
+                f"--table where a command has it: {_listed(tables)}"
             )
         if self._table not in tables:
             raise SourceError(f"'{self._path}' has no table '{self._table}'; it has: {_listed(tables)}")

@@ -130,7 +130,7 @@ def _postgres(url: str, schema: Schema | None, table: str | None, engine: Engine
         raise SourceError(f"a PostgreSQL table cannot be read with engine='{engine}'")
     _no_other(options, ())
     if table is None:
-        raise SourceError(f"{redacted(url)}: name the table with table= (--table of a command)")
+        raise SourceError(f"{redacted(url)}: name the table with table= in Python, or --table where a command has it")
     declared = None if engine == "memory" else schema
     relation = PostgresRelation(url, table, types=_types(declared), missing=_missing(declared))
     return _described(relation, f"{redacted(url)}, table {table}", table)
@@ -168,7 +168,7 @@ def _file(
         if not database and path.suffix.lower() not in _LAZY_FILES:
             raise SourceError(f"DuckDB does not read '{path}' in place; leave engine out to read it into memory")
         if not database and table is not None:
-            raise SourceError(f"'{path}' is one table; table= (--table of a command) is for databases")
+            raise SourceError(f"'{path}' is one table; table= (--table) is for databases")
         _no_other(options, ("threads", "memory_limit") if database else ("threads", "memory_limit", "separator"))
         declared = None if engine == "memory" else schema
         relation = DuckDBRelation(path, table, types=_types(declared), missing=_missing(declared), **options)
@@ -176,7 +176,7 @@ def _file(
         opened = _described(relation, named, table or path.stem)
         return replace(opened, inferred=_undeclared(opened, declared)) if relation.infers_types else opened
     if table is not None:
-        raise SourceError(f"'{path}' is one table; table= (--table of a command) is for databases")
+        raise SourceError(f"'{path}' is one table; table= (--table) is for databases")
     _no_other(options, ("separator", "encoding", "decimal", "strip", "sheet", "as_text"))
     result = read_file(path, schema, unreadable=unreadable, **options)
     columns = result.columns

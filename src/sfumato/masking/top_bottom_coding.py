@@ -23,7 +23,7 @@ from sfumato.core.ranges import ByName, Either, Number, Value
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import SECOND, CategoryColumn, Kind, NumberColumn, Records, column_of
 from sfumato.data.schema import Column
-from sfumato.data.values import text_of
+from sfumato.data.values import CodedText, as_numbers, text_of
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import mean_of
@@ -96,6 +96,9 @@ class TopBottomCoding(Mask):
                 faults.append(f"column '{column.name}' holds ordered categories, which have no mean; use show=\"bound\"")
                 continue
             low, high = self._bounds(column)
+            if isinstance(column, CategoryColumn) and not all(_can_hold(column, bound) for bound in (low, high)):
+                faults.append(f"column '{column.name}' cannot show its bound, which is a word in a column without words")
+                continue
             if low > high:
                 faults.append(f"the bottom of column '{column.name}' lies above its top")
                 continue
@@ -143,6 +146,8 @@ class TopBottomCoding(Mask):
         are codes in an order of their owner's: whole ones may be."""
         strata = shown.shown(self.strata or ())
         by_stratum = self.by == "quantile" or self.show == "mean"
+        if any(_for(self.top, name) is None and _for(self.bottom, name) is None for name in self.columns or ()):
+            return True
         if by_stratum and (not shown.complete or len(strata) < len(self.strata or ())):
             return False
         codes_told, orders = _ORDERED in shown.facts, shown.facts.get(_ORDERED, {})
@@ -158,16 +163,20 @@ class TopBottomCoding(Mask):
             return codes_told
 
     def _in_order(self, shown: ShownRows, orders: Mapping[str, list[str]]) -> Iterable[NumberColumn | CategoryColumn]:
-        """The columns of codes, as far as codes are published as they were ordered: whole numbers always are."""
-        for name in shown.shown(orders):
-            column, ends = shown.table.column(name), (_for(self.top, name), _for(self.bottom, name))
-            if not all(end is None or _CODE.fullmatch(str(text_of(end))) for end in ends):
-                continue  # no value has such a code, which is not told
-            try:
-                yield column_of(column, name, Column(order=tuple(orders[name])))
-            except Unsupported:
-                if pa.types.is_integer(column.type):
-                    raise
+        """The columns of codes, and those of texts whose order the schema publishes."""
+        for name in shown.shown(shown.columns_of(self)):
+            column, described = shown.table.column(name), shown.schema.columns[name]
+            published = described.order if described.role == "sensitive" else None
+            if name not in orders:
+                if published is not None and _is_text(column.type):
+                    yield column_of(column, name, Column(order=published))
+                continue
+            if described.role == "sensitive" and orders[name] != _codes(published or ()):
+                raise Unsupported("the order is another one than the schema's")
+            ends = (_for(self.top, name), _for(self.bottom, name))
+            # a bound that no value can show is not among the codes
+            if all(end is None or _CODE.fullmatch(str(text_of(end))) for end in ends):
+                yield column_of(_spelled(column, orders[name]), name, Column(order=tuple(orders[name])))
 
     def _shows_more(self, column: NumberColumn | CategoryColumn) -> bool:
         """Whether more lies beyond a bound than the mean that stands for all that did."""
@@ -205,11 +214,42 @@ class TopBottomCoding(Mask):
 
 def _ordered_codes(records: Records) -> dict[str, list[str]]:
     """The codes, in the order that their owner declared, of columns that look like numbers where they are published."""
-    return {
-        column.name: [code for code in dict.fromkeys(column.labels) if _CODE.fullmatch(code)]
-        for column in records.categories
-        if not _is_text(column.arrow)
-    }
+    return {column.name: _codes(column.labels) for column in records.categories if not _is_text(column.arrow)}
+
+
+def _codes(labels: Iterable[str]) -> list[str]:
+    return [code for code in dict.fromkeys(labels) if _CODE.fullmatch(code)]
+
+
+def _spelled(column: pa.ChunkedArray, codes: list[str]) -> pa.ChunkedArray:
+    """The values as the codes that they are equal to: a number or a time may be written in more than one way."""
+    code_of = {_meaning(code): code for code in codes}
+    coded = CodedText.of(column)
+    as_they_are = set(codes)
+    texts = [text if text in as_they_are else code_of.get(_meaning(text), text) for text in coded.values.to_pylist()]
+    return pa.chunked_array([coded.with_values(texts).to_arrow()])
+
+
+def _meaning(text: str) -> object:
+    number = as_numbers([text])
+    if number is not None:
+        return float(number[0])
+    try:
+        moment = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return moment if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)
+
+
+def _can_hold(column: CategoryColumn, bound: float) -> bool:
+    """Whether the column, as it is typed, can show the label of a bound."""
+    if math.isinf(bound):
+        return True
+    try:
+        pa.array([column.labels[int(bound)]]).cast(column.arrow)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _may_be_codes(column: NumberColumn) -> bool:

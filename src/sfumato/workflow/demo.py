@@ -60,8 +60,17 @@ def demo(folder: str | Path, *, rows: int = 50_000, progress: Progress = silent)
 
 
 def _refuse_foreign(place: Path) -> None:
-    """Only an empty place or an earlier demonstration is written to."""
+    """Only an empty place or an earlier demonstration, as it was made, is written to."""
     if place.exists() and not place.is_dir():
         raise InputError(f"'{place}' exists and is not a folder. Name another place: sfumato demo FOLDER")
-    if place.is_dir() and any(place.iterdir()) and not (place / "recipe.toml").is_file():
-        raise InputError(f"'{place}' is not empty and holds no earlier demonstration. Name another place: sfumato demo FOLDER")
+    if place.is_dir() and any(place.iterdir()) and not _is_demonstration(place / "recipe.toml"):
+        raise InputError(
+            f"'{place}' is not empty and holds no earlier demonstration as it was made. Name another place: sfumato demo FOLDER"
+        )
+
+
+def _is_demonstration(recipe: Path) -> bool:
+    if not recipe.is_file():
+        return False
+    with recipe.open(encoding="utf-8", errors="replace") as file:
+        return file.read(len(RECIPE) + 1) == RECIPE

@@ -62,6 +62,8 @@ def test_stated_intervals_of_what_may_be_divided_by_zero_hold(rows: int) -> None
         (f"COALESCE(COUNT(*) / (COUNT(*) - 2 * {FEW}), 0)", 1.0),
         ("SUM(x) / SUM(x - 50)", 90 / 40),
         ("LN(SUM(x - 50))", math.log(40 * 3000)),
+        ("AVG(x) / AVG(x - 50)", 90 / 40),
+        ("SUM(x) / AVG(x - 50)", 90 * 3000 / 40),
     ],
 )
 def test_a_divisor_of_either_sign_has_an_interval_where_it_is_clear_of_zero(expression: str, large: float | None) -> None:

@@ -124,7 +124,7 @@ class Images:
         levels = [1 - (1 - level) / len(parts) for level in LEVELS]
         with np.errstate(all="ignore"):
             boxes = {part: self._box(part, places, keys, levels) for part in parts}
-            ends = image(node, boxes, lambda part: _exact(part, keys), self._as_divisor)
+            ends = self._image(node, boxes, places, keys)
             if ends is None:
                 return [None] * len(places)
             shape = (len(places), len(LEVELS) + 2)
@@ -135,6 +135,19 @@ class Images:
             below = np.where(shown - below > low[:, 1:], np.nextafter(below, np.inf), below)
             above = np.where(shown + above < high[:, 1:], np.nextafter(above, np.inf), above)
         return reaches(shown, below, above)
+
+    def _image(
+        self, node: exp.Expression, boxes: Mapping[exp.Expression, Box], places: Sequence[int], keys: Sequence[Group]
+    ) -> Box | None:
+        def divisor(node: exp.Expression, part: exp.Expression, box: Box) -> Box:
+            if is_linear(self.question, part):
+                return self._as_divisor(node, part, box)
+            # The parts of the whole are surer than any end that is computed; those of the divisor alone are taken at the surest.
+            inside = parts_of(self.question, self.price, part)
+            surest = self._image(part, {each: self._box(each, places, keys, LEVELS[-1:]) for each in inside}, places, keys)
+            return as_divisor(self.question, node, part, box, surest)
+
+        return image(node, boxes, lambda part: _exact(part, keys), divisor)
 
     def _box(self, part: exp.Expression, places: Sequence[int], keys: Sequence[Group], levels: Sequence[float]) -> Box:
         """A part as it is shown, then between its ends at each level, then for certain."""

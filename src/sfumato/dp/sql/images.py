@@ -95,21 +95,22 @@ def _is_zero(node: exp.Expression) -> bool:
     return isinstance(node, exp.Literal) and not node.is_string and float(node.this) == 0
 
 
-def as_divisor(question: Question, node: exp.Expression, part: exp.Expression, box: Box) -> Box:
+def as_divisor(question: Question, node: exp.Expression, part: exp.Expression, box: Box, alone: Box | None = None) -> Box:
     """Where a part lies that an expression divides by: not at zero, for then there is no quotient.
 
     One of either sign counts where it is clear of zero at the surest level, and then at every level; otherwise it may be
     anything. To decide that level by level would select the intervals that fail. The same goes for one that comes as near to
     zero as one likes, below what has either sign. The first column is what is shown, the last one what is certain where there
-    are more than two.
+    are more than two. `alone` is where the part lies when nothing else has to hold with it.
     """
     if not noisy_parts(part):
         return box
     ends = certain(question, part)
     if ends is not None and (np.all(ends.low > 0) or np.all(ends.high < 0)):
         return box
-    surest = max(box.low.shape[1] - 2, 1)
-    clear = ((box.low[:, surest] > 0) | (box.high[:, surest] < 0))[:, None]
+    judged = box if alone is None else alone
+    surest = max(judged.low.shape[1] - 2, 1)
+    clear = ((judged.low[:, surest] > 0) | (judged.high[:, surest] < 0))[:, None]
     low, high, lost = np.where(clear, box.low, -np.inf), np.where(clear, box.high, np.inf), np.where(clear, box.lost, True)
     least = 1.0 if _is_whole(question, part) else 0.0
     if ends is not None and np.all(ends.low >= 0) and (least > 0 or part is node.this or _of_one_sign(question, node.this)):

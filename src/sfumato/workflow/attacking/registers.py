@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.errors import InputError, VerificationFailed
+from sfumato.core.errors import InputError, ParameterError, VerificationFailed
 from sfumato.core.view import View
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, Schema
@@ -35,6 +35,8 @@ class CodesNotApplied(UserWarning):
 def read_register(register: TableLike, releases: Sequence[Attackable], *, aligned: bool, table: str | None = None) -> Microdata:
     """The register with the types and missing codes of the releases, or of the first one's owner where it is the very table that
     was masked. What was read under a schema of its own stays as it is."""
+    if table is not None and not isinstance(register, (str, Path)):
+        raise ParameterError("table= names a table of a database; this register is a table itself, so leave table= out")
     if isinstance(register, Microdata):
         return register
     owners = _owners_columns(releases[0]) if aligned else None

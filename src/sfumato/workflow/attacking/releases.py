@@ -17,7 +17,7 @@ from sfumato.attacks.adversary import OutputAttack, Target, target_in
 from sfumato.attacks.tables.classes import released_table
 from sfumato.core import registry
 from sfumato.core.declared import declarations
-from sfumato.core.errors import InputError, MissingColumn, Unsupported, VerificationFailed, as_name
+from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported, VerificationFailed, as_name
 from sfumato.core.params import require
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.progress import Progress, silent
@@ -86,6 +86,8 @@ def attack(
     returned is taken as it is. Results are counts and rates, never values.
     """
     asked = [only] if isinstance(only, (str, Mapping, Attack)) else list(only)
+    if register is None and table is not None:
+        raise ParameterError("table= names a table of the register's database; give register= as well")
     read = None if register is None else read_register(register, (release, *earlier), aligned=aligned, table=table)
     people = None if read is None else _table(read, aligned)
     view = view_of(release, person(target_in(knowledge)) if people is None and "target" in knowledge else people)

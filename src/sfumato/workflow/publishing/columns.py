@@ -99,7 +99,8 @@ def released_schema(schema: Schema, table: pa.Table) -> Schema:
     """The schema of the release: roles and types of what is published, nothing learnt from the original.
 
     Bounds, domains and hierarchies describe the original and stay with the owner; a declared order of a
-    sensitive attribute is needed to measure distances again, so it goes along.
+    sensitive attribute is needed to measure distances again, so it goes along. (What `TopBottomCoding` tells of itself has the
+    order of numeric codes of every column that it masks.)
     """
     columns = {}
     for name in table.column_names:

@@ -183,8 +183,10 @@ def stated_only(certificate: Certificate) -> Finding:
 
 def _levels_of_a_mask(certificate: Certificate) -> bool:
     """Whether a mask states levels: its hierarchies are not published, so that nothing can be held against them."""
-    masked = registry.has("mask", certificate.method.get("name"))
-    return masked and any(each.get("method", {}).get("levels") for each in published_steps(certificate.transparency))
+    masked, facts = registry.has("mask", certificate.method.get("name")), certificate.transparency
+    return masked and any(
+        each.get("method", {}).get("levels") for each in published_steps({"method": certificate.method, **facts})
+    )
 
 
 def check_scores(certificate: Certificate, schema: Schema, table: pa.Table) -> list[Finding]:

@@ -15,7 +15,7 @@ from sfumato.core import registry
 from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.core.plain_data import Plain
-from sfumato.data.schema import Column, Schema
+from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.data.shown_levels import MOST_LEVELS, ShownLevel
 from sfumato.measures.risk.linkage.transparency import published_steps
 from sfumato.workflow.earlier.readings import is_digest_of_code
@@ -187,8 +187,14 @@ def refuse_levels_not_shown(certificate: Certificate, schema: Schema, table: pa.
         _refuse_other_trees(facts, schema)
     for name, level in facts.get("levels", {}).items():
         kind, column = facts.get("hierarchies", {}).get(name), schema.columns.get(name)
-        # groups of a frequency are named by those who were counted; the first versions did not publish all descriptions
-        if name not in table.column_names or column is None or kind == "frequency" or (not column.hierarchy and kind != "flat"):
+        if name not in table.column_names or column is None:
+            continue
+        if kind == "frequency" and not column.hierarchy:
+            if name in names_in(facts, "learnt_from_population"):  # whom nobody counted is shown as he is
+                continue
+            # the sizes of its groups are not published, and each size doubles the last at least
+            column = column.model_copy(update={"hierarchy": HierarchySpec(frequency=tuple(2**i for i in range(1, 64)))})
+        elif not column.hierarchy and kind != "flat":  # the first versions did not publish all descriptions
             continue
         shown = ShownLevel(column, level, schema.folder)
         seen = texts(table.column(name).unique())
@@ -198,7 +204,8 @@ def refuse_levels_not_shown(certificate: Certificate, schema: Schema, table: pa.
 
 def missing_shown(facts: Plain, table: pa.Table) -> str:
     """The notice that a mask left missing values missing, which anybody sees; empty where it did not, or there are none."""
-    masks = [(registry.find("mask", each["method"]["name"]), each["masked_columns"]) for each in published_steps(facts)]
+    stated = [(each.get("method", {}).get("name"), each.get("masked_columns", ())) for each in published_steps(facts)]
+    masks = [(registry.find("mask", name), columns) for name, columns in stated if registry.has("mask", name)]
     shown = []
     for name in table.column_names:
         changing = [mask for mask, columns in masks if name in columns and not mask.selects]
@@ -213,7 +220,7 @@ def check_missing_shown(certificate: Certificate, table: pa.Table) -> list[Findi
     if not registry.has("mask", certificate.method.get("name")) or "masked_columns" not in certificate.transparency:
         return []
     said = [notice for notice in certificate.notices if notice.startswith(MISSING_SHOWN)]
-    true = missing_shown(certificate.transparency, table)
+    true = missing_shown({"method": certificate.method, **certificate.transparency}, table)
     if said and said != [true]:
         raise VerificationFailed("the certificate says of missing values what the rows do not show")
     return [Finding("missing values", None, true)] if true and not said else []
@@ -232,6 +239,8 @@ def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
     visible = VisibleTable(_before_pseudonyms(schema, facts), frozenset({*schema.columns, *removed}), rows)
     own = {name: value for name, value in facts.items() if name not in _OF_EACH}
     stated_methods.refuse_other_words({"method": certificate.method, "masked_columns": masked, **own}, visible)
+    if certificate.format != FIRST_FORMAT and not {"method", "masked_columns"} <= set(facts):
+        raise VerificationFailed("the certificate does not tell which mask it is about, or which columns were masked")
     if certificate.format != FIRST_FORMAT and stated_unit(certificate) is None:
         stated_methods.refuse_missing_claims(certificate, schema)
 

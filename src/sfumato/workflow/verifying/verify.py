@@ -122,7 +122,7 @@ class OpenRelease:
 
 @contextmanager
 def open_release(folder: str | Path) -> Iterator[OpenRelease]:
-    """Open a saved release; its form and digests are checked, its claims are not."""
+    """Open a saved release; its form, its digests and the form of what it tells are checked, its claims are not."""
     place = Path(folder)
     if not place.is_dir():
         raise SourceError(f"there is no release folder '{place}'")
@@ -130,7 +130,9 @@ def open_release(folder: str | Path) -> Iterator[OpenRelease]:
         certificate = read_certificate(untrusted.parse_json(public.read(CERTIFICATE), "the certificate"))
         schema = read_schema(certificate)
         _check_files(public, certificate, Path(private))
-        data = content_kind(certificate).opened(certificate, schema, Path(private))
+        kind = content_kind(certificate)
+        kind.refuse_other_facts(certificate, schema)
+        data = kind.opened(certificate, schema, Path(private))
         yield OpenRelease(data, schema.replace(folder=private), certificate)
 
 
