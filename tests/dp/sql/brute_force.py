@@ -394,7 +394,7 @@ def _bucket(value: Value, low: Value, high: Value, count: int) -> int:
 
 def key_values(node: exp.Expression, source: Source) -> tuple[Value, ...] | None:
     """The declared values of a grouping key: its column's, or what the expression makes of its declared inputs."""
-    if isinstance(node, (*_COMPARE, exp.Not, exp.And, exp.Or)):
+    if isinstance(node, (*_COMPARE, exp.Is, exp.Not, exp.And, exp.Or)):
         return (False, True)
     if isinstance(node, exp.Column):
         described = source.columns[source.key(node)]
