@@ -238,7 +238,7 @@ def respelled(node: exp.Expression, draw: random.Random) -> exp.Expression:
             return exp.paren(exp.Not(this=exp.Not(this=exp.paren(made)))) if draw.random() < 0.3 else exp.paren(made)
         if isinstance(part, (exp.Add, exp.Mul)) and not isinstance(parent, exp.Div):
             return exp.paren(type(part)(this=exp.paren(part.expression.copy()), expression=exp.paren(part.this.copy())))
-        if isinstance(part, exp.In):
+        if isinstance(part, exp.In) and part.expressions:  # a sub-query lists nothing
             listed = [*part.expressions, *draw.sample(part.expressions, 1)]
             draw.shuffle(listed)
             return exp.In(this=part.this.copy(), expressions=[each.copy() for each in listed])
