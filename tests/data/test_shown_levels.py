@@ -141,3 +141,16 @@ def test_groups_of_a_frequency_are_ranks() -> None:
 )
 def test_a_calendar_has_no_such_time(unit: str, text: str) -> None:
     assert not ShownLevel(Column(hierarchy=HierarchySpec(dates=(unit,))), 1).can_show(text)
+
+
+def test_a_tree_without_a_root_shows_nothing_above_its_groups(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a;n1\nb;n1\nc;s1\n")
+    tree = Column(hierarchy=HierarchySpec(file="t.csv", separator=";", missing="root"))
+    shown = ShownLevel(tree, 2, tmp_path)
+    assert shown.exists and shown.can_show("*") and not shown.can_show("n1")
+
+
+def test_a_renamed_group_is_as_fine_as_the_group(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a;n1;north;*\nb;n2;north;*\n")
+    tree = Column(hierarchy=HierarchySpec(file="t.csv", separator=";", missing="root"))
+    assert ShownLevel(tree, 1, tmp_path).can_show("n1 (level 1)") and not ShownLevel(tree, 2, tmp_path).can_show("n1 (level 1)")

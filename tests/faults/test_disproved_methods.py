@@ -146,6 +146,18 @@ def no_order(certificate: dict[str, Any]) -> None:
     everywhere("pay", 3200, 2500)(certificate)
 
 
+def texts_called_codes(certificate: dict[str, Any]) -> None:
+    """A bound of texts is moved, and they are said to be codes, none of which can be shown."""
+    certificate["transparency"]["ordered_codes"]["degree"] = []
+    everywhere("top", "school", "none")(certificate)
+
+
+def odd_time(certificate: dict[str, Any]) -> None:
+    """A code that cannot be brought to another time zone, and a bound that is moved."""
+    certificate["transparency"]["ordered_codes"]["age"] = ["0001-01-01T00:00:00+14:00"]
+    everywhere("pay", 3200, 2500)(certificate)
+
+
 def no_bound(certificate: dict[str, Any]) -> None:
     """A column is said to be coded, and there is no bound."""
     for method in (certificate["method"], certificate["transparency"]["method"]):
@@ -188,6 +200,8 @@ FORGED: dict[str, tuple[str, Edit, str]] = {
     "real numbers called codes": ("coded by column", no_order, PARAMETERS),
     "column without a bound": ("coded by column", no_bound, PARAMETERS),
     "bound of ordered texts": ("degrees", everywhere("top", "school", "none"), PARAMETERS),
+    "texts called codes": ("degrees", texts_called_codes, PARAMETERS),
+    "a time that no calendar has": ("coded by column", odd_time, PARAMETERS),
     "bound of another kind": ("degrees", everywhere("top", "school", 5), PARAMETERS),
     "bound of codes": ("codes", everywhere("top", "1", "4"), PARAMETERS),
     "bound that is no code": ("codes", everywhere("top", "1", "7"), PARAMETERS),

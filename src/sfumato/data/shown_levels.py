@@ -69,7 +69,7 @@ class ShownLevel:
     def _labels(self) -> set[str | None]:
         """The groups of the level of a tree."""
         tree = self._tree
-        return {tree.labels[node] for node in tree.node_of[min(self._level, tree.height)]} if tree is not None else set()
+        return {tree.labels[node] for node in tree.node_of[self._level : self._level + 1].flat} if tree is not None else set()
 
     @cached_property
     def _finer(self) -> set[str | None]:
@@ -104,10 +104,11 @@ class ShownLevel:
         """A value that is in no group is shown as it is, unless all values are shown alike."""
         if text == ROOT or self._level == 0:
             return True
-        if self._level < self._height:
-            return text not in self._finer
         renamed = _RENAMED.fullmatch(text)
-        return text in self._labels or renamed is not None and renamed["text"] in {ROOT, *self._labels}
+        names = {text} if renamed is None else {text, renamed["text"]}
+        if self._level < self._height:
+            return not names & self._finer
+        return bool(names & {ROOT, *self._labels})
 
 
 def _are_ranks(text: str) -> bool:

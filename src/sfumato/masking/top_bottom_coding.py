@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -97,7 +97,7 @@ class TopBottomCoding(Mask):
                 continue
             low, high = self._bounds(column)
             if isinstance(column, CategoryColumn) and not all(_can_hold(column, bound) for bound in (low, high)):
-                faults.append(f"column '{column.name}' cannot show its bound, which is a word in a column without words")
+                faults.append(f"column '{column.name}' cannot show its bound, which is no value of its type")
                 continue
             if low > high:
                 faults.append(f"the bottom of column '{column.name}' lies above its top")
@@ -167,16 +167,12 @@ class TopBottomCoding(Mask):
         for name in shown.shown(shown.columns_of(self)):
             column, described = shown.table.column(name), shown.schema.columns[name]
             published = described.order if described.role == "sensitive" else None
-            if name not in orders:
-                if published is not None and _is_text(column.type):
-                    yield column_of(column, name, Column(order=published))
-                continue
-            if described.role == "sensitive" and orders[name] != _codes(published or ()):
-                raise Unsupported("the order is another one than the schema's")
-            ends = (_for(self.top, name), _for(self.bottom, name))
-            # a bound that no value can show is not among the codes
-            if all(end is None or _CODE.fullmatch(str(text_of(end))) for end in ends):
-                yield column_of(_spelled(column, orders[name]), name, Column(order=tuple(orders[name])))
+            is_text = _is_text(column.type)
+            if name in orders and (is_text or described.role == "sensitive" and orders[name] != _codes(published or ())):
+                raise Unsupported("the order is another one than the schema's, or texts are called codes")
+            order = published or orders.get(name)
+            if order is not None:
+                yield column_of(_spelled(column, order), name, Column(order=tuple(order)))
 
     def _shows_more(self, column: NumberColumn | CategoryColumn) -> bool:
         """Whether more lies beyond a bound than the mean that stands for all that did."""
@@ -221,7 +217,7 @@ def _codes(labels: Iterable[str]) -> list[str]:
     return [code for code in dict.fromkeys(labels) if _CODE.fullmatch(code)]
 
 
-def _spelled(column: pa.ChunkedArray, codes: list[str]) -> pa.ChunkedArray:
+def _spelled(column: pa.ChunkedArray, codes: Sequence[str]) -> pa.ChunkedArray:
     """The values as the codes that they are equal to: a number or a time may be written in more than one way."""
     code_of = {_meaning(code): code for code in codes}
     coded = CodedText.of(column)
@@ -236,9 +232,9 @@ def _meaning(text: str) -> object:
         return float(number[0])
     try:
         moment = datetime.datetime.fromisoformat(text)
-    except ValueError:
+        return moment if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
         return text
-    return moment if moment.tzinfo is None else moment.astimezone(datetime.UTC).replace(tzinfo=None)
 
 
 def _can_hold(column: CategoryColumn, bound: float) -> bool:

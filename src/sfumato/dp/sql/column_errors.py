@@ -124,7 +124,7 @@ class Images:
         levels = [1 - (1 - level) / len(parts) for level in LEVELS]
         with np.errstate(all="ignore"):
             boxes = {part: self._box(part, places, keys, levels) for part in parts}
-            ends = self._image(node, boxes, places, keys)
+            ends = self._image(node, boxes, places, keys, {})
             if ends is None:
                 return [None] * len(places)
             shape = (len(places), len(LEVELS) + 2)
@@ -137,15 +137,24 @@ class Images:
         return reaches(shown, below, above)
 
     def _image(
-        self, node: exp.Expression, boxes: Mapping[exp.Expression, Box], places: Sequence[int], keys: Sequence[Group]
+        self,
+        node: exp.Expression,
+        boxes: Mapping[exp.Expression, Box],
+        places: Sequence[int],
+        keys: Sequence[Group],
+        alone: dict[exp.Expression, Box | None],
     ) -> Box | None:
+        """`alone` remembers where a divisor lies when nothing else has to hold with it."""
+
         def divisor(node: exp.Expression, part: exp.Expression, box: Box) -> Box:
             if is_linear(self.question, part):
                 return self._as_divisor(node, part, box)
-            # The parts of the whole are surer than any end that is computed; those of the divisor alone are taken at the surest.
-            inside = parts_of(self.question, self.price, part)
-            surest = self._image(part, {each: self._box(each, places, keys, LEVELS[-1:]) for each in inside}, places, keys)
-            return as_divisor(self.question, node, part, box, surest)
+            if part not in alone:
+                # The parts of the whole are surer than any end that is computed; those of the divisor are taken at the surest.
+                inside = parts_of(self.question, self.price, part)
+                surest = {each: self._box(each, places, keys, LEVELS[-1:]) for each in inside}
+                alone[part] = self._image(part, surest, places, keys, alone)
+            return as_divisor(self.question, node, part, box, alone[part])
 
         return image(node, boxes, lambda part: _exact(part, keys), divisor)
 

@@ -155,14 +155,16 @@ def _refuse_other_levels(facts: Mapping[str, Any]) -> None:
         raise VerificationFailed(_LEVELS)
 
 
-def _refuse_other_trees(facts: Plain, schema: Schema) -> None:
+def _refuse_other_trees(certificate: Certificate, schema: Schema) -> None:
     """A tree is of the kind that the schema describes, of a column that is published; it is learnt from a population only where
-    there is one."""
+    there is one, and a claim that needs it."""
+    facts = certificate.transparency
+    needed = any(claim.evidence == "output+reference" for claim in certificate.claims)
     kinds, population = facts.get("hierarchies", {}), facts.get("population")
     if (
         not {*kinds, *facts.get("levels", {})} <= set(schema.quasi)
         or not all(kind in _published_as(schema.columns[name], population) for name, kind in kinds.items())
-        or (facts.get("learnt_from_population") and population is None)
+        or (facts.get("learnt_from_population") and (population is None or not needed))
     ):
         raise VerificationFailed(_LEVELS)
 
@@ -184,14 +186,17 @@ def refuse_levels_not_shown(certificate: Certificate, schema: Schema, table: pa.
 
     facts = certificate.transparency
     if certificate.format != FIRST_FORMAT:
-        _refuse_other_trees(facts, schema)
+        _refuse_other_trees(certificate, schema)
     for name, level in facts.get("levels", {}).items():
         kind, column = facts.get("hierarchies", {}).get(name), schema.columns.get(name)
         if name not in table.column_names or column is None:
             continue
+        from_population = name in names_in(facts, "learnt_from_population") and (
+            not column.hierarchy or not column.hierarchy.file
+        )
+        if from_population:  # whom nobody counted is shown as he is
+            continue
         if kind == "frequency" and not column.hierarchy:
-            if name in names_in(facts, "learnt_from_population"):  # whom nobody counted is shown as he is
-                continue
             # the sizes of its groups are not published, and each size doubles the last at least
             column = column.model_copy(update={"hierarchy": HierarchySpec(frequency=tuple(2**i for i in range(1, 64)))})
         elif not column.hierarchy and kind != "flat":  # the first versions did not publish all descriptions
