@@ -28,6 +28,7 @@ KEYS: dict[str, tuple[str, str]] = {
     "sampling_risk": ("SamplingRisk", f"{_ROOM}.uniques.sampling_risk"),
     "special_uniques": ("SpecialUniques", f"{_ROOM}.uniques.suda"),
     "uniques": ("SampleUniques", f"{_ROOM}.uniques.reidentification"),
+    "wildcard_risk": ("WildcardRisk", f"{_ROOM}.uniques.wildcard_risk"),
     "worst_case": ("WorstCase", f"{_ROOM}.linkage.worst_case"),
     "worst_case_linkage": ("LearnedLinkage", f"{_ROOM}.linkage.learned_linkage"),
 }
