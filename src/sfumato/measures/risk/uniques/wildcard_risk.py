@@ -125,26 +125,43 @@ class Matches:
 
 
 def _joined(codes: Int, stars: Flags, sizes: Int) -> tuple[Int, Int]:
-    """Per class the records that match it, and those of them that hide at least its cells."""
-    patterns, pattern_of = np.unique(stars.T, axis=0, return_inverse=True)
-    members = [np.flatnonzero(pattern_of.reshape(-1) == each) for each in range(len(patterns))]
+    """Per class the records that match it, and those of them that hide at least its cells.
+
+    Classes of the patterns p and q are joined by the columns outside of p ∪ q, so that those with the same union are joined at
+    once; of these only the ones whose pattern is the union itself hide at least what p hides."""
+    hidden = [frozenset(np.flatnonzero(column).tolist()) for column in np.unique(stars, axis=1).T]
+    members = {pattern: np.flatnonzero(_is(stars, pattern)) for pattern in hidden}
     loose, sure = np.zeros(sizes.size, dtype=np.int64), np.zeros(sizes.size, dtype=np.int64)
-    for mine, ours in zip(patterns, members, strict=True):
-        for theirs, others in zip(patterns, members, strict=True):
-            matching = _agreeing(codes[~(mine | theirs)], ours, others, sizes)
-            loose[ours] += matching
-            if not (mine & ~theirs).any():
-                sure[ours] += matching
+    for union in {one | other for one in hidden for other in hidden}:
+        key = _agreeing([column for place, column in enumerate(codes) if place not in union], sizes.size)
+        inside = [pattern for pattern in hidden if pattern <= union]
+        as_much = _totals(key, members[union], sizes) if union in members else None
+        for mine in inside:
+            ours = members[mine]
+            others = np.concatenate([members[theirs] for theirs in inside if mine | theirs == union] or [ours[:0]])
+            loose[ours] += _totals(key, others, sizes)[key[ours]]
+            if as_much is not None:
+                sure[ours] += as_much[key[ours]]
     return loose, sure
 
 
-def _agreeing(shown: Int, ours: Int, others: Int, sizes: Int) -> Int:
-    """For each of our classes the records of the other classes that show the same in these columns."""
-    if not len(shown):
-        return np.full(ours.size, int(sizes[others].sum()), dtype=np.int64)
-    both = np.concatenate([ours, others])
-    key = np.zeros(both.size, dtype=np.int64)
-    for column in shown[:, both]:
-        key = np.unique(key * (int(column.max()) + 1) + column, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    totals = np.bincount(key[ours.size :], weights=sizes[others], minlength=int(key.max()) + 1)
-    return np.asarray(np.rint(totals[key[: ours.size]]), dtype=np.int64)
+def _is(stars: Flags, pattern: frozenset[int]) -> Flags:
+    wanted = np.zeros((len(stars), 1), dtype=np.bool_)
+    wanted[list(pattern)] = True
+    return np.asarray((stars == wanted).all(axis=0))
+
+
+def _agreeing(shown: Sequence[Int], classes: int) -> Int:
+    """The same number for classes that agree in these columns."""
+    key = np.zeros(classes, dtype=np.int64)
+    for column in shown:
+        key = key * (int(column.max(initial=0)) + 1) + column
+        if int(key.max(initial=0)) > classes:
+            key = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return key
+
+
+def _totals(key: Int, classes: Int, sizes: Int) -> Int:
+    """The records of these classes by their number."""
+    totals = np.bincount(key[classes], weights=sizes[classes], minlength=int(key.max(initial=0)) + 1)
+    return np.asarray(np.rint(totals), dtype=np.int64)
