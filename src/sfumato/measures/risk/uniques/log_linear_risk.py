@@ -50,7 +50,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Fit:
+class FittedRisk:
     """What follows from a fitted model for the sample uniques, and the check of the model."""
 
     population_uniques: Estimate
@@ -89,7 +89,7 @@ class LogLinearRisk(Measure[Microdata | None, Compared]):
     key: ClassVar[str] = "log_linear_risk"
 
     @staticmethod
-    def _taken(fits: Mapping[str, Fit]) -> str:
+    def _taken(fits: Mapping[str, FittedRisk]) -> str:
         """The first model that the check does not speak against; without one, the one that it contradicts least."""
         passing = [name for name, fit in fits.items() if fit.strength <= _DOUBTFUL]
         return passing[0] if passing else min(fits, key=lambda name: fits[name].strength)
@@ -97,7 +97,7 @@ class LogLinearRisk(Measure[Microdata | None, Compared]):
     def score(self, original: Microdata | None, released: Compared) -> Score:
         """The expected share of right matches."""
         table = as_released(released, original)
-        cells = Cells.of(table, self.columns if self.columns is not None else quasi_of(table), self.sampling_fraction)
+        cells = SampleCells.of(table, self.columns if self.columns is not None else quasi_of(table), self.sampling_fraction)
         tried = ("main effects", "two-way") if self.model == "auto" else (self.model,)
         fits = {
             name: cells.fit(main_effects(cells.columns) if name == "main effects" else two_way(cells.columns)) for name in tried
@@ -125,7 +125,7 @@ class LogLinearRisk(Measure[Microdata | None, Compared]):
         )
 
 
-def _stated(fit: Fit, which: str) -> dict[str, float]:
+def _stated(fit: FittedRisk, which: str) -> dict[str, float]:
     parts: dict[str, float] = {}
     for name, each in (("population uniques", fit.population_uniques), ("correct matches", fit.correct_matches)):
         parts |= {f"{name}{which}": each.value, f"{name}, low{which}": each.low, f"{name}, high{which}": each.high}
@@ -133,7 +133,7 @@ def _stated(fit: Fit, which: str) -> dict[str, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class SampleCells:
     """The sample as a table of counts: its cells, their weighted counts, and where the sample uniques lie (flat) with their
     chances of having been drawn."""
 
@@ -144,7 +144,7 @@ class Cells:
     spread: float  # how much larger differing weights make variances (Kish)
 
     @classmethod
-    def of(cls, released: ReleasedTable, names: tuple[str, ...], sampling_fraction: float | None) -> Cells:
+    def of(cls, released: ReleasedTable, names: tuple[str, ...], sampling_fraction: float | None) -> SampleCells:
         """Count the cells of the columns."""
         table = released.table
         require_columns(table, names)
@@ -189,7 +189,7 @@ class Cells:
         """Records per person."""
         return self.records / self.people
 
-    def fit(self, margins: Margins) -> Fit:
+    def fit(self, margins: Margins) -> FittedRisk:
         """Fit a model and take the risks of the sample uniques from it.
 
         A unique record draws the fit of its own cell upwards, by v(½ − μ) on the scale of logarithms where the fit has the
@@ -219,7 +219,7 @@ class Cells:
             half = Z95 * float(np.sqrt((likely * (1.0 - likely)).sum() + of_fit))
             low, high = max(float(least.sum()) - half, 0.0), min(float(without.sum()) + half, float(self.uniques.size))
             estimates.append(Estimate(float(likely.sum()), low, high))
-        return Fit(estimates[0], estimates[1], _check(self.counts.ravel(), expected.ravel(), self.fraction))
+        return FittedRisk(estimates[0], estimates[1], _check(self.counts.ravel(), expected.ravel(), self.fraction))
 
 
 def _mean_of_inverse(others: Real) -> Real:
