@@ -42,7 +42,9 @@ def test_mask_verify_attack(place: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert run(["verify", "out"]) == 0
     told = as_json(["attack", "out", "--with", "people.csv", "--aligned", "--attack", "RegisterLinkage"], capsys)
     assert 0 < told["attacks"][0]["success"] <= 0.25 and told["attacks"][0]["targets"] == 300
-    assert run(["attack", "out", "--with", "people.csv", "--attack", "RegisterLinkage"]) == 2
+    by_name = as_json(["attack", "out", "--with", "people.csv", "--attack", "RegisterLinkage"], capsys)
+    assert by_name["attacks"] == told["attacks"]  # the owner's folder knows the names
+    assert run(["attack", "out/public", "--with", "people.csv", "--attack", "RegisterLinkage"]) == 2
 
 
 def test_a_mask_without_a_promise(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

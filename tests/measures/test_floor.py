@@ -103,7 +103,9 @@ def test_every_measure_of_risk_has_a_floor_and_an_interval() -> None:
         "household_risk": {"household": "occupation", "sampling_fraction": 0.1},
         "individual_risk": {"sampling_fraction": 0.1},
         "journalist_risk": {"population": people},
+        "log_linear_risk": {"sampling_fraction": 0.1, "columns": ("sex", "age")},
         "population_uniqueness": {"sampling_fraction": 0.1},
+        "sampling_risk": {"sampling_fraction": 0.1},
         "worst_case": {"seconds": 0.2},
         "worst_case_linkage": {"seconds": 0.2},
     }

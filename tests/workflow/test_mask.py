@@ -138,7 +138,7 @@ class TestAttackingAMaskedFolder:
 
     def test_without_the_truth_nothing_can_be_counted(self, place: Path) -> None:
         with pytest.raises(InputError, match="--aligned"):
-            attack_folder(place / "out", register=place / "source.parquet")
+            attack_folder(place / "out" / "public", register=place / "source.parquet")  # what everybody has
 
     def test_another_table_is_not_the_source(self, place: Path) -> None:
         pq.write_table(table(100), place / "other.parquet")
@@ -172,7 +172,10 @@ class TestAttackingAMaskedFolder:
         people = sf.read(table(), SCHEMA.replace(columns={**SCHEMA.columns, "name": named}))
         sf.mask(people, sf.Mdav(3), seed=1).save(tmp_path / "out")
         with pytest.raises(InputError, match="pseudonyms"):
-            attack_folder(tmp_path / "out", register=people.table(), key="name")
+            attack_folder(tmp_path / "out" / "public", register=people.table(), key="name")
+        (by_name,) = attack_folder(tmp_path / "out", register=people.table(), key="name", only=["RegisterLinkage"])
+        (aligned,) = attack_folder(tmp_path / "out", register=people.table(), aligned=True, only=["RegisterLinkage"])
+        assert by_name == aligned  # the owner's folder knows the names behind the pseudonyms
 
     def test_resampled_records_have_no_row_of_their_own(self, people: sf.Microdata, tmp_path: Path) -> None:
         sf.mask(people, sf.Resampling(how="joint"), seed=1).save(tmp_path / "out")

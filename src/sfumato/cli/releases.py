@@ -73,7 +73,11 @@ def attack(
     ] = False,
     key: Annotated[
         str | None,
-        typer.Option("--key", help="A column of release and register that identifies people, to count correct links."),
+        typer.Option(
+            "--key",
+            help="A column of the register that identifies people, to count correct links in a masked release: one that is "
+            "published, or one that its owner's folder knows (unit and identifiers of the source; without --key the unit).",
+        ),
     ] = None,
     only: Annotated[
         list[str] | None,

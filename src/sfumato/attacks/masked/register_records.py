@@ -27,8 +27,10 @@ from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Schema
 from sfumato.measures.risk.linkage.sides import Picked, Sides
 from sfumato.measures.risk.linkage.transparency import published_steps, published_strata
-from sfumato.measures.risk.success import share, wilson
+from sfumato.measures.risk.success import mean_interval, share, wilson
 
+#: In the truth about a register: nobody can tell which row is theirs, if any, so that they are looked up and not counted.
+NOT_JUDGED = -2
 _TABLES = (Masked, ReleasedTable, pa.Table)
 
 
@@ -36,14 +38,15 @@ class RegisterAttack(TableAttack[Register | pa.Table]):
     """An adversary who looks people of a register up in a masked table, where the truth is there to count what was right."""
 
     needs: ClassVar[tuple[str, ...]] = ("register", "truth")
+    helped_by: ClassVar[tuple[str, ...]] = ("owners",)
 
     def fits(self, view: View[object, object]) -> bool:
         """A mask has changed the table."""
         return isinstance(view.schema, Schema) and isinstance(view.result, _TABLES) and is_masked(view)
 
     def knowledge_from(self, entries: Mapping[str, object]) -> Register:
-        """The register and, where it is known, who is who."""
-        return Register(entries["register"], truth=entries.get("truth"))
+        """The register and, where it is known, who is who and whose each row is."""
+        return Register(entries["register"], truth=entries.get("truth"), owners=entries.get("owners"))
 
 
 @dataclass(frozen=True)
@@ -181,7 +184,11 @@ def sides_of(view: TableView, knowledge: Register | pa.Table | None, attack: str
     if released.num_rows == 0 or knowledge.table.num_rows == 0:
         raise InputError(f"{attack}: the release or the register has no rows")
     owner = view.result.rows if isinstance(view.result, Masked) else None
-    return Sides(knowledge.table, released, view.schema, truth, shared, owner)
+    if knowledge.owners is not None:
+        owner = np.asarray(knowledge.owners)
+        if owner.shape != (released.num_rows,) or owner.dtype.kind not in "iu":
+            raise InputError(f"{attack}: owners has one whole number for each of the {released.num_rows:,} rows of the release")
+    return Sides(knowledge.table, released, view.schema, np.maximum(truth, -1), shared, owner, judged=truth != NOT_JUDGED)
 
 
 #: The columns that an attack with a register compares.
@@ -236,24 +243,35 @@ def agreeing(sides: Sides, view: TableView, strata: Sequence[str] = ()) -> Sides
 
 
 def result_of(attack: str, sides: Sides, picked: Picked, how: str, details: Mapping[str, Detail]) -> AttackResult:
-    """Success beside blind guessing; `how` completes the sentence about who picks the record."""
-    people, present = int(sides.truth.size), int(np.count_nonzero(sides.truth >= 0))
-    right = float(picked.credit.sum())
+    """Success beside blind guessing among those who can be judged; `how` completes the sentence about who picks the record."""
+    judged = np.ones(sides.truth.size, dtype=np.bool_) if sides.judged is None else sides.judged
+    entries, people, present = int(judged.size), int(judged.sum()), int(np.count_nonzero(sides.truth >= 0))
+    credit = picked.credit[judged]
+    right = float(credit.sum())
     whose = np.unique(sides.owners, return_inverse=True)[1].reshape(-1)
     many = np.bincount(whose)[whose[sides.truth[sides.truth >= 0]]]  # somebody may have several rows
     blind = share(float(many.sum()), people) / max(sides.released.num_rows, 1)
     success = min(share(right, people), 1.0)
+    mine = sides.mine[judged]
+    repeated = np.unique(mine[mine >= 0]).size < np.count_nonzero(mine >= 0)  # entries of one person rise and fall together
+    who = np.where(mine >= 0, mine, mine.max(initial=0) + 1 + np.arange(mine.size))
+    of_them = "" if people == entries else f", {people:,} can be judged, the others are not known to be in the release. Of those"
     return AttackResult(
         attack=attack,
         success=success,
         baseline=blind,
-        interval=wilson(right, people),
+        interval=mean_interval(credit, who) if repeated else wilson(right, people),
         targets=people,
         finding=(
-            f"Of {people:,} entries in the register, {how} picks the right record for {percent(success)}; blind guessing does "
-            f"for {percent(blind)}."
+            f"Of {entries:,} entries in the register{of_them}, {how} picks the right record for {percent(success)}; blind "
+            f"guessing does for {percent(blind)}."
         ),
-        details={"expected_correct": right, "people_in_the_release": present, **details},
+        details={
+            "expected_correct": right,
+            "people_in_the_release": present,
+            **({} if people == entries else {"not_judged": entries - people}),
+            **details,
+        },
     )
 
 
@@ -262,11 +280,13 @@ def _truth(register: Register, released: int, attack: str) -> Any:
         raise InputError(
             f"{attack} always points at somebody, and without the truth success cannot be counted: pass "
             "Register(table, truth=rows), where rows[i] is the row of the release that belongs to person i, -1 for somebody who "
-            "is not in it"
+            "is not in it, -2 where nobody can tell"
         )
     truth = np.asarray(register.truth)
     if truth.shape != (register.table.num_rows,) or truth.dtype.kind not in "iu":
         raise InputError(f"{attack}: truth has one whole number for each of the {register.table.num_rows:,} people")
-    if truth.size and (truth.min() < -1 or truth.max() >= released):
-        raise InputError(f"{attack}: truth names rows that the release does not have (rows count from 0; -1 is nobody)")
+    if truth.size and (truth.min() < NOT_JUDGED or truth.max() >= released):
+        raise InputError(
+            f"{attack}: truth names rows that the release does not have (rows count from 0; -1 is nobody, -2 unknown)"
+        )
     return truth.astype(np.int64)

@@ -44,7 +44,8 @@ class Register(Declared):
     """A `table` of people with raw values. `columns` maps quasi-identifiers of the release to columns of the
     register; empty:
     those with the same names. `truth`, where it is known, gives the row of the release that belongs to each person
-    (-1: not in it); attacks by distance count their success with it and never look at it otherwise."""
+    (-1: not in it; -2: nobody can tell, so that the person does not count); attacks by distance count their success with it and
+    never look at it otherwise. `owners` says whose each released row is, where somebody may have several."""
 
     table: Annotated["pa.Table", "people with raw values"] = field(repr=False)  # noqa: UP037 - the rest is read without Arrow
     columns: Annotated[Mapping[str, str], "the register's column for each quasi-identifier; the same names where empty"] = field(
@@ -53,6 +54,7 @@ class Register(Declared):
     truth: Annotated[Any, "the row of the release of each person, -1 for none, to score attacks"] = field(
         default=None, repr=False
     )
+    owners: Annotated[Any, "whose each row of the release is; by default everybody has one"] = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from sfumato.core.errors import InputError, ParameterError, VerificationFailed
 from sfumato.core.view import View
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, Schema
+from sfumato.workflow.attacking.truth import who_is_who
 from sfumato.workflow.earlier.read_alike import read_described, written_columns
 from sfumato.workflow.verifying.verify import certificate_of
 
@@ -34,12 +35,12 @@ class CodesNotApplied(UserWarning):
 
 def read_register(register: TableLike, releases: Sequence[Attackable], *, aligned: bool, table: str | None = None) -> Microdata:
     """The register with the types and missing codes of the releases, or of the first one's owner where it is the very table that
-    was masked. What was read under a schema of its own stays as it is."""
+    was masked, or where the owner's folder knows who is who. What was read under a schema of its own stays as it is."""
     if table is not None and not isinstance(register, (str, Path)):
         raise ParameterError("table= names a table of a database; this register is a table itself, so leave table= out")
     if isinstance(register, Microdata):
         return register
-    owners = _owners_columns(releases[0]) if aligned else None
+    owners = _owners_columns(releases[0]) if aligned or who_is_who(releases[0]) is not None else None
     if owners is not None:
         return read_described(register, owners, table)
     written = [written_columns(_certificate(release)) for release in releases]

@@ -8,13 +8,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from sfumato.attacks.adversary import OutputAttack, Target, target_in
-from sfumato.attacks.tables.classes import released_table
 from sfumato.core import registry
 from sfumato.core.declared import declarations
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported, VerificationFailed, as_name
@@ -31,6 +27,7 @@ from sfumato.data.schema import Column, Schema
 from sfumato.data.values import texts
 from sfumato.workflow import named
 from sfumato.workflow.attacking.registers import read_register
+from sfumato.workflow.attacking.truth import truth_about
 from sfumato.workflow.contents.base import Content
 from sfumato.workflow.publishing.scoring import Attacked, plain_result
 from sfumato.workflow.verifying.verify import OpenRelease, open_release
@@ -42,8 +39,8 @@ if TYPE_CHECKING:
 LACKING: Mapping[str, str] = {
     "register": "{attack} needs a register of people: pass it with --with",
     "truth": "who is who in a masked release can only be counted with the truth at hand. If the register is the very table "
-    "that was masked, say --aligned (it needs the owner's folder beside public/); if both tables have a column that "
-    "tells people apart, name it with --key.",
+    "that was masked, say --aligned (it needs the owner's folder beside public/); if it has a column that identifies people, "
+    "published or known to the owner's folder (unit and identifiers of the source), name it with --key.",
     "earlier": "{attack} needs at least one other release about the same people: pass it with --earlier",
 }
 
@@ -81,7 +78,10 @@ def attack(
     `earlier` releases also their intersection, and with other `knowledge` by name those who need that. `only` names the attacks
     to run, with their parameters where they have some (`"Minimality(value='HIV')"`, or a mapping). A masked table is attacked by
     distance and with all that its certificate tells about the mask; to count what was right, either the register is the very
-    source of the release (`aligned`, which needs the owner's folder) or both have the column `key`. A register is read with the
+    source of the release (`aligned`, which needs the owner's folder), or it holds some of the people and the column `key`, which
+    is published or which the owner's folder knows (the unit and the identifiers of the source; the unit is taken unasked, or the
+    column that the register's own schema gives that role). Entries who are not in the release by that column are not counted.
+    A register is read with the
     types and codes for missing values that the releases name, from `table` where it is a database of several; one that `sf.read`
     returned is taken as it is. Results are counts and rates, never values.
     """
@@ -91,8 +91,9 @@ def attack(
     read = None if register is None else read_register(register, (release, *earlier), aligned=aligned, table=table)
     people = None if read is None else _table(read, aligned)
     view = view_of(release, person(target_in(knowledge)) if people is None and "target" in knowledge else people)
-    truth = None if people is None else _truth(release, view, people, aligned, key)
-    held = {"register": people, "truth": truth, "earlier": earlier or None, **knowledge}
+    truth = None if people is None else truth_about(release, view, people, aligned=aligned, key=key, declared=_unit(register))
+    who = {} if truth is None else {"truth": truth.rows, "owners": truth.owners}
+    held = {"register": people, **who, "earlier": earlier or None, **knowledge}
     held = {name: value for name, value in held.items() if value is not None}
     adversaries = [_asked_for(entry) for entry in asked] or [(attack, {}) for attack in _inviting(view, held)]
     if any("earlier" in attack.needs for attack, _ in adversaries):
@@ -183,60 +184,6 @@ def _raise_unless_used(refusals: Iterable[tuple[AnyAttack, InputError]], success
             raise refusal
 
 
-def _truth(release: Attackable, view: TableView, people: pa.Table, aligned: bool, key: str | None) -> NDArray[np.int64] | None:
-    """For each person of the register the row of the release that is theirs, -1 for none; None where nobody knows."""
-    if aligned and key is not None:
-        raise InputError("--aligned and --key are two ways to say the same; give one")
-    if key is not None:
-        return _by_key(view, people, key)
-    if not aligned:
-        return None
-    from sfumato.workflow.contents.rows import SOURCE_ROWS, truth_of
-
-    if isinstance(release, View):
-        raise InputError("--aligned reads the owner's folder, so pass the folder of the release")
-    if not isinstance(release, (str, Path)):
-        rows = getattr(release.content, "source_rows", None)
-        if rows is None:
-            raise InputError("nobody can say which record became which row of this release; name a column with key=")
-    else:
-        rows = _source_rows(Path(release) / "owner" / SOURCE_ROWS)
-    if rows.size != released_table(view).table.num_rows or (
-        rows.size and not 0 <= int(rows.min()) <= int(rows.max()) < people.num_rows
-    ):
-        raise InputError("the register is not the table that was masked: its rows are not those that the owner's folder names")
-    return truth_of(rows, people.num_rows)
-
-
-def _source_rows(path: Path) -> NDArray[np.int64]:
-    try:
-        rows = pq.read_table(path, columns=["source_row"]).column(0)
-        if not pa.types.is_int64(rows.type) or rows.null_count:
-            raise pa.ArrowInvalid("not the numbers of rows")
-    except (OSError, pa.ArrowException, KeyError, ValueError):
-        raise InputError(
-            f"'{path}' does not say which record became which row; --aligned is for the owner of a masked release"
-        ) from None
-    numbers: NDArray[np.int64] = rows.to_numpy().astype(np.int64)
-    return numbers
-
-
-def _by_key(view: TableView, people: pa.Table, key: str) -> NDArray[np.int64]:
-    released = released_table(view).table
-    if key in view.certificate.get("transparency", {}).get("pseudonymised_columns", ()):
-        raise InputError(f"the column '{key}' holds pseudonyms in the release, which no register knows; use --aligned")
-    for table, what in ((released, "the release"), (people, "the register")):
-        if key not in table.column_names:
-            raise MissingColumn(f"{what} has no column '{key}' to tell people apart by")
-    where = {text: row for row, text in enumerate(texts(released.column(key))) if text is not None}
-    if len(where) != released.num_rows:
-        raise InputError(f"the column '{key}' does not tell the records of the release apart")
-    places = np.array([where.get(text, -1) if text is not None else -1 for text in texts(people.column(key))], dtype=np.int64)
-    if not np.any(places >= 0):
-        raise InputError(f"nobody of the register is in the release by the column '{key}', so nothing could be counted")
-    return places
-
-
 def view_of(release: Attackable, people: pa.Table | None) -> TableView:
     """What somebody sees of a release in a folder who knows these people: of rows also what their texts stand for, by the
     published hierarchies over the values the attacker knows. The texts of a view are read so again, whoever it was made for.
@@ -308,6 +255,11 @@ def _known_values(name: str, column: Column, table: pa.Table, people: pa.Table |
     if people is not None and name in people.column_names:
         return texts(people.column(name).unique())
     return [] if column.hierarchy.file is not None else None
+
+
+def _unit(register: TableLike) -> str | None:
+    """The column that a register's own schema declares to name its people."""
+    return register.schema.unit if isinstance(register, Microdata) else None
 
 
 def _table(source: Any, aligned: bool) -> pa.Table:

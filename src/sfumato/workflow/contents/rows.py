@@ -27,6 +27,7 @@ from sfumato.data.values import texts
 from sfumato.report.content import plain_details
 from sfumato.workflow import named
 from sfumato.workflow.contents.base import Content, Files, Format, Page, Saved, Together, entered
+from sfumato.workflow.contents.who_is_who import PEOPLE, WhoIsWho
 from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
 from sfumato.workflow.publishing.columns import with_sensitive_hierarchies
 from sfumato.workflow.publishing.released_form import rows_digest
@@ -120,6 +121,14 @@ class Rows(Content):
     def source_rows(self) -> NDArray[np.int64] | None:
         """The record behind each row, where somebody can read the original in that order again."""
         return self.rows_behind if self.in_source_order else None
+
+    @property
+    def who_is_who(self) -> WhoIsWho | None:
+        """The people behind the rows of a masked table, where a column of the source identifies them."""
+        original = self.references.original
+        if self.masked is None or self.rows_behind is None or original is None:
+            return None
+        return WhoIsWho.of(original, self.rows_behind)
 
     @property
     def references_for_claims(self) -> dict[str, Any]:  # arguments of `verify`
@@ -247,7 +256,9 @@ class Rows(Content):
             SCHEMA: _whole_schema(self).to_toml().encode(),
             "recipe.toml": _recipe(release),
         }
-        return files if self.source_rows is None else {**files, SOURCE_ROWS: _file_of(self.source_rows)}
+        files |= {} if self.source_rows is None else {SOURCE_ROWS: _file_of(self.source_rows)}
+        people = self.who_is_who
+        return files if people is None else {**files, PEOPLE: people.to_bytes()}
 
     def owner_figures(self, release: Release[Content]) -> dict[str, str]:
         """Loss per attribute, the recodings that were looked at, distributions before and after."""

@@ -27,7 +27,7 @@ class Sides:
 
     `names` maps columns of the release to columns of the people. `owner[j]` says whose released row j is, where somebody may
     have several, all of which are right answers. `agreeing` are columns that were published as they are: the own record has
-    the person's values in them."""
+    the person's values in them. `judged` are the people who count; by default all."""
 
     people: pa.Table = field(repr=False)
     released: pa.Table = field(repr=False)
@@ -36,6 +36,7 @@ class Sides:
     names: Mapping[str, str]
     owner: Int | None = field(default=None, repr=False)
     agreeing: tuple[str, ...] = ()
+    judged: NDArray[np.bool_] | None = field(default=None, repr=False)
 
     @property
     def owners(self) -> Int:
@@ -80,7 +81,7 @@ class Sides:
             place[rows] = np.arange(rows.size)
             truth = np.where(theirs_ahead[self.truth[people]] == stratum, place[self.truth[people]], -1)
             held, shown = self.people.take(people), self.released.take(rows)
-            yield people, rows, replace(self, people=held, released=shown, truth=truth, owner=owners[rows])
+            yield people, rows, replace(self, people=held, released=shown, truth=truth, owner=owners[rows], judged=None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,7 +57,10 @@ class IndividualRisk(Measure[Microdata | None, Compared]):
             "expected re-identifications": float(risk.sum()),
             f"share above {self.threshold:g}": float(np.mean(risk > self.threshold + 1e-12)),
         }
-        meaning = "expected share of records re-identified in the population they were sampled from"
+        meaning = (
+            "expected share of records re-identified in the population they were sampled from, if the people behind a class are "
+            "negative binomial given its records and the stated weights or fraction"
+        )
         return Score(
             self.key,
             float(risk.mean()),

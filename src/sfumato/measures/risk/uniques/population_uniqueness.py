@@ -58,7 +58,8 @@ class PopulationUniqueness(Measure[object, ReleasedTable]):
             measure=self.key,
             value=expected / records if records else 0.0,
             better="lower",
-            meaning="estimated share of records that belong to the only such person of the population",
+            meaning="estimated share of records that belong to the only such person of the population, if the people behind a "
+            "class are negative binomial given its records and the stated weights or fraction",
             parts=MappingProxyType(parts),
             uses_original=False,
             floor=1.0 / max(float(weights.sum()), 1.0),

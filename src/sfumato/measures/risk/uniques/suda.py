@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from math import comb, prod
 from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,7 @@ from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.measures.guarantees.classes import CodedColumn, combined, require_columns
+from sfumato.measures.risk.uniques.dis_suda import Weights, dis_suda
 from sfumato.measures.risk.uniques.population_uniqueness import intrusion_simulation
 from sfumato.measures.risk.uniques.published import as_released
 from sfumato.measures.utility.shown import quasi_of
@@ -60,8 +61,9 @@ class SpecialUniques(Measure[Microdata | None, Compared]):
     minimal uniques, Π (d − i) for i from the size of the set to `max_size`, d columns in all: smaller sets weigh more. With
     `sampling_fraction` part "risk, largest" is the chance that a match on the worst record is right: the file's data intrusion
     simulation score, shared among the unique records so that odds are proportional to scores and the mean stays the same.
-    Parts: minimal uniques by size, the largest score, and each column's share in the scores. The floor is a blind guess among the
-    records; the share is exact for the release.
+    Beside it "DIS-SUDA (sdcMicro), largest" is the same chance as that R package computes it, over minimal uniques of every size,
+    a missing value being part of none (`dis_suda`; up to 14 columns). Parts: minimal uniques by size, the largest score, and each
+    column's share in the scores. The floor is a blind guess among the records; the share is exact for the release.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
     >>> SpecialUniques().score(people, people).better
@@ -84,6 +86,10 @@ class SpecialUniques(Measure[Microdata | None, Compared]):
         if self.sampling_fraction is not None:
             risk = intrusion_risks(table.table, uniques, self.sampling_fraction)
             parts["risk, largest"], parts["risk, mean"] = float(risk.max()), float(risk.mean())
+            if 2 ** len(names) - 1 <= _MOST_SETS:
+                theirs = self._dis_suda(table.table, names, self.sampling_fraction)
+                parts["DIS-SUDA (sdcMicro), largest"] = float(theirs.max())
+                parts["DIS-SUDA (sdcMicro), mean"] = float(theirs.mean())
         meaning = f"share of records that at most {self.max_size} columns single out"
         share = float(uniques.special.mean())
         return Score(
@@ -97,10 +103,24 @@ class SpecialUniques(Measure[Microdata | None, Compared]):
             interval=(share, share),
         )
 
+    def dis_suda(self, original: Microdata | None, released: Compared, weights: Weights = "published") -> Real:
+        """The DIS-SUDA score of every released record, as sdcMicro computes it."""
+        require(self.sampling_fraction is not None, "SpecialUniques: DIS-SUDA needs sampling_fraction=")
+        table = as_released(released, original)
+        names = self.columns if self.columns is not None else quasi_of(table)
+        return self._dis_suda(table.table, names, float(self.sampling_fraction or 1.0), weights)
 
-def minimal_uniques(table: pa.Table, names: tuple[str, ...], max_size: int = 3) -> MinimalUniques:
+    def _dis_suda(self, table: pa.Table, names: tuple[str, ...], fraction: float, weights: Weights = "published") -> Real:
+        uniques = minimal_uniques(table, names, len(names), missing="unknown")
+        return dis_suda(uniques.counts, _class_sizes(table, names), fraction, weights)
+
+
+def minimal_uniques(
+    table: pa.Table, names: tuple[str, ...], max_size: int = 3, missing: Literal["value", "unknown"] = "value"
+) -> MinimalUniques:
     """All minimal uniques of up to `max_size` columns, set by set; a set is minimal for a record that is alone in it and in none
-    of the sets with one column less (being alone in a smaller part would make it alone there too)."""
+    of the sets with one column less (being alone in a smaller part would make it alone there too). Missing is a value like
+    another, or "unknown", and then no record is alone by it."""
     require_columns(table, names)
     rows, size = table.num_rows, min(max_size, len(names))
     if not rows:
@@ -112,6 +132,7 @@ def minimal_uniques(table: pa.Table, names: tuple[str, ...], max_size: int = 3) 
         "choose columns= or a smaller max_size",
     )
     coded = [CodedColumn.of(table.column(name)) for name in names]
+    hidden = [np.array([value is None for value in each.values], dtype=np.bool_)[each.codes] for each in coded]
     counts = np.zeros((rows, size), dtype=np.int64)
     scores, shares = np.zeros(rows), np.zeros(len(names))
     smaller: dict[tuple[int, ...], Flags] = {(): np.zeros(rows, dtype=np.bool_)}  # no column singles nobody out
@@ -121,6 +142,8 @@ def minimal_uniques(table: pa.Table, names: tuple[str, ...], max_size: int = 3) 
         for chosen in combinations(range(len(names)), width):
             keys, count = combined([coded[c] for c in chosen], rows)
             unique = np.bincount(keys, minlength=count)[keys] == 1
+            if missing == "unknown":
+                unique = unique & ~np.logical_or.reduce([hidden[c] for c in chosen])
             minimal = unique.copy()
             for left_out in range(width):
                 minimal &= ~smaller[chosen[:left_out] + chosen[left_out + 1 :]]
@@ -133,11 +156,15 @@ def minimal_uniques(table: pa.Table, names: tuple[str, ...], max_size: int = 3) 
     return MinimalUniques(tuple(names), counts, scores, shares / total if total else shares)
 
 
+def _class_sizes(table: pa.Table, names: tuple[str, ...]) -> NDArray[np.int64]:
+    keys, count = combined([CodedColumn.of(table.column(name)) for name in names], table.num_rows)
+    return np.bincount(keys, minlength=count).astype(np.int64)
+
+
 def intrusion_risks(table: pa.Table, uniques: MinimalUniques, sampling_fraction: float) -> Real:
     """The chance that a match on each special unique is right: odds proportional to scores, mean equal to the file's
     data intrusion simulation score. Other records have none."""
-    keys, count = combined([CodedColumn.of(table.column(name)) for name in uniques.columns], table.num_rows)
-    level = intrusion_simulation(np.bincount(keys, minlength=count).astype(np.int64), sampling_fraction)
+    level = intrusion_simulation(_class_sizes(table, uniques.columns), sampling_fraction)
     risks = np.zeros(table.num_rows)
     special = uniques.special
     if not special.any() or level <= 0.0:
