@@ -18,6 +18,7 @@ import numpy as np
 from sfumato.anonymity.search.base import Problem, Search, Suppression, by_tuple
 from sfumato.anonymity.search.boxes import search_boxes
 from sfumato.anonymity.search.infeasible import refuse
+from sfumato.anonymity.search.levels import whole_levels
 from sfumato.anonymity.search.node_tables import NodeTables, node_tables
 from sfumato.anonymity.search.sweep import BestNode, Sweep
 from sfumato.core.progress import Progress
@@ -61,11 +62,11 @@ class Lattice(Search):
         limited = tables.nodes > self.max_nodes or self.time_limit is not None
         details: dict[str, object] = {
             "time_limit": (self.time_limit or DEFAULT_SECONDS) if limited else None,
-            "levels": dict(zip(problem.table.quasi, best.levels, strict=True)),
+            "levels": dict(zip(problem.table.quasi, whole_levels(problem.table, best.levels), strict=True)),
             "evaluated": best.evaluated,
             "nodes": tables.nodes,
             "optimal": best.gap <= 1e-12 and problem.promises.counts_exactly,
-            "map": best.map(),
+            "map": {**best.map(), "levels": [list(whole_levels(problem.table, levels)) for levels in best.levels_checked]},
         }
         if problem.promises.counts_exactly:
             details["gap"] = best.gap

@@ -61,6 +61,23 @@ class NodeTables:
         self.order = sorted(range(len(self.heights)), key=lambda a: -len(self.level_codes[a][0][0]))
         self._cache: OrderedDict[tuple[int, ...], tuple[Int, Int]] = OrderedDict()
         self._bytes = 0
+        self._finest: tuple[Int, Int] | None = None
+        self.merges = any(limits.least for limits in table.limits.values())
+
+    @property
+    def finest(self) -> tuple[Int, Int]:
+        """The classes of the lowest node: the tuples, merged where a least level makes some of them alike."""
+        if not self.merges:
+            return self.root
+        if self._finest is None:
+            keys, totals = self.root
+            numbers, first = group_keys(self._root_marks())
+            self._finest = (np.ascontiguousarray(keys[first]), add_up(numbers, totals, int(first.size)))
+        return self._finest
+
+    def _root_marks(self) -> Int:
+        """What tells the tuples of different classes of the lowest node apart."""
+        return self.root[0]
 
     @property
     def nodes(self) -> int:
@@ -81,7 +98,7 @@ class NodeTables:
         narrowed = copy.copy(self)
         keys, totals = self.root
         narrowed.root = (keys[chosen], totals[chosen])
-        narrowed._cache, narrowed._bytes = OrderedDict(), 0
+        narrowed._cache, narrowed._bytes, narrowed._finest = OrderedDict(), 0, None
         return narrowed
 
     def base_losses(self) -> list[Real]:
@@ -147,7 +164,7 @@ class NodeTables:
 
     def _table(self, prefix: tuple[int, ...]) -> tuple[Int, Int]:
         if not prefix:
-            return self.root
+            return self.finest
         cached = self._cache.get(prefix)
         if cached is not None:
             self._cache.move_to_end(prefix)
@@ -269,12 +286,15 @@ class WideTables(NodeTables):
             result ^= self.marks[a][level][dense[self.codes[a, tuples]]]
         return result
 
+    def _root_marks(self) -> Int:
+        return self._hashes([0] * len(self.heights), self.root[0])
+
     def classes(self, levels: Sequence[int]) -> tuple[Int, Int]:
         """A tuple and the totals of each class of a node, from the smallest table of a less general node that is there: with many
         attributes nodes rarely share the levels of their first ones."""
         node = tuple(levels)
         if not any(node):
-            return self.root
+            return self.finest
         cached = self._cache.get(node)
         if cached is not None:
             self._cache.move_to_end(node)

@@ -41,6 +41,11 @@ class BestNode:
         if feasible and (loss < self.loss - EQUAL or (loss <= self.loss + EQUAL and rank < self.rank)):
             self.levels, self.loss, self.rank = levels, loss, rank
 
+    @property
+    def levels_checked(self) -> list[Levels]:
+        """Every checked node."""
+        return [entry[0] for entry in self.trail]
+
     def map(self) -> dict[str, object]:
         """Risk against loss of every checked node: mean re-identification risk of the kept records, loss, share suppressed."""
         loss = [entry[1] for entry in self.trail]
@@ -48,7 +53,6 @@ class BestNode:
         risk = [entry[3] / max(self.records - gone, 1) for entry, gone in zip(self.trail, suppressed, strict=True)]
         chosen = next((i for i, entry in enumerate(self.trail) if entry[0] == self.levels), -1)
         return {
-            "levels": [list(entry[0]) for entry in self.trail],
             "loss": loss,
             "suppressed": [gone / self.records for gone in suppressed],
             "risk": risk,
