@@ -87,7 +87,8 @@ def _optimum(release: Release[Content]) -> list[str]:
     if not isinstance(gap, (int, float)):
         return [f"optimum   not proven: {name} gives no bound of how much less another recoding might lose"]
     return [
-        f"optimum   not proven: other levels might lose up to {gap:.4f} less than {float(details.get('loss', 0.0)):.4f}; "
+        f"optimum   not proven: other levels might {'cost' if 'objective' in details else 'lose'} up to {gap:.4f} less than "
+        f"{float(details.get('objective', details.get('loss', 0.0))):.4f}; "
         "a longer time_limit narrows this gap"
     ]
 

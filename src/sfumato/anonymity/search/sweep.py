@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymity.search.node_tables import NodeTables, NodeVerdict
+from sfumato.anonymity.search.node_tables import NodeTables
+from sfumato.anonymity.search.verdicts import NodeVerdict
 from sfumato.core.progress import Progress, silent
 
 Real = NDArray[np.float64]
@@ -28,16 +29,18 @@ class BestNode:
     levels: Levels | None = None
     loss: float = float("inf")
     gap: float = 0.0
+    complete: bool = True  # whether every other node was ruled out
     evaluated: int = 0
     trail: list[tuple[Levels, float, int, int]] = field(default_factory=list)
     records: int = 1
-    rank: tuple[int, int, Levels] = (0, 0, ())  # among equal losses: fewest suppressed, then fewest classes (lowest risk)
+    # among equal losses: what the objective says, then fewest suppressed, then fewest classes (lowest risk)
+    rank: tuple[tuple[float, ...], int, int, Levels] = ((), 0, 0, ())
 
-    def note(self, levels: Levels, loss: float, verdict: NodeVerdict, feasible: bool) -> None:
+    def note(self, levels: Levels, loss: float, verdict: NodeVerdict, feasible: bool, ties: tuple[float, ...] = ()) -> None:
         """Remember a checked node."""
         self.evaluated += 1
         self.trail.append((levels, loss, verdict.suppressed, verdict.kept))
-        rank = (verdict.suppressed, verdict.kept, levels)
+        rank = (ties, verdict.suppressed, verdict.kept, levels)
         if feasible and (loss < self.loss - EQUAL or (loss <= self.loss + EQUAL and rank < self.rank)):
             self.levels, self.loss, self.rank = levels, loss, rank
 
@@ -98,17 +101,20 @@ class Sweep:
 
     def _rule_out(self, node: Levels) -> None:
         path = self._path_up(node)
-        base = float(self.base[node])
         low, high = 0, len(path) - 1
         while low < high:
             middle = (low + high + 1) // 2
             self.check(path[middle])
-            if base + self.penalties[path[middle]] >= self.best_node.loss + EQUAL:
+            if self._bound(node, path[middle]) >= self.best_node.loss + EQUAL:
                 low = middle
             else:
                 high = middle - 1
         if low == 0:
             self.check(node)
+
+    def _bound(self, node: Levels, above: Levels) -> float:
+        """What a node costs at least, by a checked node above it."""
+        return float(self.base[node]) + self.penalties[above]
 
     def check(self, node: Levels) -> float:
         """Evaluate a node and spread what it says to the nodes below; returns its loss, infinite when it suppresses too much."""
