@@ -12,6 +12,8 @@ from sfumato.core.texts import percent
 EVIDENCE = {
     "output": "Anybody can measure it again on the released files.",
     "output+reference": "Anybody who also has a second file can measure it again.",
+    "output+model": "Files can contradict it and cannot confirm it: it rests on a model and on a sampling fraction that the "
+    "owner declares.",
     "process": "The files cannot show it; it follows from how they were made. A ledger shows what it was charged, if it was "
     "charged to one.",
 }
@@ -52,6 +54,14 @@ LIMITS: tuple[tuple[frozenset[str], str], ...] = (
         "k-anonymity hides which record is whose. It does not hide a sensitive value that all records of a "
         "class share, nor one "
         "that most of them share.",
+    ),
+    (
+        frozenset({"AverageRisk", "UniquenessByModel"}),
+        "A promise about all records together says nothing about single ones: a class may be one record alone.",
+    ),
+    (
+        frozenset({"KMapByModel", "UniquenessByModel"}),
+        "A promise by a model is as good as the model and the sampling fraction that the owner declares.",
     ),
     (
         frozenset({"DistinctLDiversity", "EntropyLDiversity", "RecursiveLDiversity"}),

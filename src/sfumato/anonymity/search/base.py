@@ -128,6 +128,11 @@ def pose(
             f"this search shows or hides whole values, so it cannot use that an adversary knows only some items of "
             f"{', '.join(data.schema.set_valued)}. Use Hybrid, or ask for KAnonymity without items."
         )
+    if data.schema.unit is not None and (counting := [g.key for g in promised if g.one_record_each]):
+        raise Unsupported(
+            f"{', '.join(counting)} supposes that each record is another person, and column '{data.schema.unit}' says that "
+            "people may have several. Publish one record per person, or ask for KAnonymity, which counts different people."
+        )
     _refuse_missing_units(data)
     chosen = _known_to_adversary(data, promised)
     sensitive = tuple(dict.fromkeys(g.sensitive for g in promised if g.sensitive is not None))

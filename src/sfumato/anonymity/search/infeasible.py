@@ -65,7 +65,7 @@ def _failures(problem: Problem) -> list[str]:
     sentences = []
     for guarantee in problem.guarantees:
         try:
-            alone = promises_of((guarantee,), problem.table)
+            alone = promises_of((guarantee,), problem.table, at_once=True)
             failing = _failing(problem, alone)
         except SfumatoError:  # it can be posed together with others only
             continue

@@ -10,11 +10,12 @@ LeFevre, DeWitt, Ramakrishnan, "Incognito", SIGMOD 2005; Kohlmayer, Prasser et a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 import numpy as np
 
+from sfumato.anonymity.predicates.promises import promises_of
 from sfumato.anonymity.search.base import Problem, Search, Suppression, by_tuple
 from sfumato.anonymity.search.boxes import search_boxes
 from sfumato.anonymity.search.costs import ObjectiveCosts, ObjectiveSweep
@@ -23,6 +24,7 @@ from sfumato.anonymity.search.levels import whole_levels
 from sfumato.anonymity.search.node_tables import NodeTables, node_tables
 from sfumato.anonymity.search.objectives import ALIKE, Aggregate, Measured, Objective
 from sfumato.anonymity.search.sweep import BestNode, Sweep
+from sfumato.core.guarantees.risk import WholeTableGuarantee
 from sfumato.core.progress import Progress
 from sfumato.core.ranges import Limit, Seconds, Share
 from sfumato.data.recoding import SUPPRESSED, Recoding
@@ -56,6 +58,12 @@ class Lattice(Search):
         Share, "0 prefers suppressing, 1 generalising, 0.5 counts a suppressed record as one that lost everything"
     ] = ALIKE
     measured: Annotated[Measured, "what a column loses: the share of its domain that is shown, or of its levels"] = "loss"
+
+    def posed(self, problem: Problem) -> Problem:
+        """The same problem; promises about all records together are kept as they are, because a node is all of its classes."""
+        if not any(isinstance(guarantee, WholeTableGuarantee) for guarantee in problem.guarantees):
+            return problem
+        return replace(problem, promises=promises_of(problem.guarantees, problem.table, at_once=True))
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         tables = node_tables(problem.table, problem.promises, problem.promises.totals())
