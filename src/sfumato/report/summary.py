@@ -80,17 +80,10 @@ def summary_lines(release: Release[Content], folder: str | Path | None = None) -
 
 def _optimum(release: Release[Content]) -> list[str]:
     """One line where a search did not prove that its release loses least, with what it may lose too much."""
-    details = release.details
-    if details.get("optimal", True):
-        return []
-    gap, name = details.get("gap"), release.certificate.method.get("name", "this search")
-    if not isinstance(gap, (int, float)):
-        return [f"optimum   not proven: {name} gives no bound of how much less another recoding might lose"]
-    return [
-        f"optimum   not proven: other levels might {'cost' if 'objective' in details else 'lose'} up to {gap:.4f} less than "
-        f"{float(details.get('objective', details.get('loss', 0.0))):.4f}; "
-        "a longer time_limit narrows this gap"
-    ]
+    from sfumato.report.wording import optimum_not_proven
+
+    text = optimum_not_proven(str(release.certificate.method.get("name", "this search")), release.details)
+    return [] if text is None else [f"optimum   {text}"]
 
 
 def _places(release: Release[Content], folder: str | Path | None) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.texts import percent
@@ -187,3 +188,17 @@ def percentage(value: object) -> str:
     if value > 1:
         return f"{value * 100:.4g}\u00a0%"
     return percent(value).replace("less than", "<").replace("more than", ">").replace(" %", "\u00a0%")
+
+
+def optimum_not_proven(search: str, details: Mapping[str, object]) -> str | None:
+    """What a search says of how much less another recoding might lose; None where it proved that none does, or is no search."""
+    if details.get("optimal", True):
+        return None
+    gap = details.get("gap")
+    if not isinstance(gap, (int, float)):
+        return f"not proven: {search} gives no bound of how much less another recoding might lose"
+    verb, reached = ("cost", details["objective"]) if "objective" in details else ("lose", details.get("loss", 0.0))
+    return (
+        f"not proven: other levels might {verb} up to {gap:.4f} less than {float(str(reached)):.4f}; "
+        "a longer time_limit narrows this gap"
+    )
