@@ -57,11 +57,13 @@ def cost(table: People, levels: tuple[int, ...], kept: list[int], search: sf.Lat
         return tuple(sorted(weighed, reverse=True))
     if search.aggregate == "geometric_mean":
         return (math.prod((1 + loss) ** w for w, loss in zip(weights, by_column, strict=True)) - 1,)
-    return ({"mean": sum(weighed) / len(weights), "sum": sum(weighed), "maximum": max(weighed)}[search.aggregate],)
+    if search.aggregate == "maximum":
+        return max(weighed), sum(weighed) / len(weights)
+    return ({"mean": sum(weighed) / len(weights), "sum": sum(weighed)}[search.aggregate],)
 
 
 @pytest.mark.parametrize("key_bits", [KEY_BITS, 0], ids=["packed keys", "keys that do not fit"])
-@settings(max_examples=examples(12))
+@settings(max_examples=examples(8))
 @given(table=people(attributes=(2, 3), kinds=("unbalanced", "intervals", "forest", "mask", "flat", "dates")), data=st.data())
 def test_the_optimum_of_each_objective_equals_that_of_an_exhaustive_search(
     key_bits: int, table: People, data: st.DataObject
@@ -138,6 +140,8 @@ def test_the_maximum_spares_the_column_that_loses_most_and_a_certificate_names_t
     most = max(release.details["loss_per_attribute"].values())
     assert most <= max(by_mean["loss_per_attribute"].values()) + 1e-12
     assert release.details["loss"] >= by_mean["loss"] - 1e-12
+    # where some column must lose everything, the others still lose as little as possible
+    assert release.details["loss"] < 1
     assert release.certificate.method["aggregate"] == "maximum"
 
 

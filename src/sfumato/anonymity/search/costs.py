@@ -66,7 +66,7 @@ class ObjectiveCosts:
     def __init__(self, tables: NodeTables, table: ClassTable, objective: Objective) -> None:
         self.tables = tables
         self.objective = objective
-        self.ordered_ties = objective.aggregate == "rank"
+        self.ordered_ties = objective.aggregate in ("maximum", "rank")
         self.columns = [objective.of_kept * part for part in tables.measure(level_losses(table, objective.measured))]
         self.parts = [float(w) * part for w, part in zip(objective.weights, self.columns, strict=True)]
 

@@ -31,8 +31,8 @@ class Objective:
     """What a lattice search makes small: an `aggregate` of the columns' losses, each weighed by its importance.
 
     `weights` add up to 1. `mean` is Σ w·L; `sum` and `maximum` are those of the losses times the number of columns times w, so
-    that equal weights leave the losses as they are; `geometric_mean` is Π (1 + L)^w − 1; `rank` compares the largest weighed loss
-    first, then the next, and so on.
+    that equal weights leave the losses as they are, and equal maxima are told apart by the mean; `geometric_mean` is
+    Π (1 + L)^w − 1; `rank` compares the largest weighed loss first, then the next, and so on.
     """
 
     aggregate: Aggregate
@@ -84,7 +84,9 @@ class Objective:
         return float(self.over(list(losses)))
 
     def ties(self, losses: Real) -> tuple[float, ...]:
-        """What decides between nodes with the same aggregate: of `rank` all losses from the largest down."""
+        """What decides between nodes of the same aggregate: of `rank` all losses from the largest down, of `maximum` the mean."""
+        if self.aggregate == "maximum":
+            return (round(float(self.weights @ losses), 10),)
         if self.aggregate != "rank":
             return ()
         return tuple(np.round(np.sort(losses.size * self.weights * losses)[::-1], 10).tolist())
