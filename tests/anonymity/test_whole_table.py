@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shutil
 from collections import Counter
 from fractions import Fraction
 from math import comb
@@ -22,6 +23,7 @@ from sfumato.data.class_table import encode
 from sfumato.data.schema import HierarchySpec
 from sfumato.data.values import text_of
 from sfumato.measures.guarantees.measure import measure
+from sfumato.report.summary import summary_lines
 from tests.conformance.problems import People, people, released_rows
 from tests.examples import examples
 
@@ -162,15 +164,21 @@ def test_a_claim_by_a_model_names_model_fraction_and_confidence_and_is_never_cal
         "0.99 confidence" in release.certificate.claims[1].promised and "at most 0.05," in release.certificate.claims[0].promised
     )
     release.save(tmp_path / "out")
+    card = (tmp_path / "out" / "public" / "card.html").read_text()
+    assert card.count("rests on its maker") >= 2 and "Promises by a model rest on the model" in card
+    assert [line[:10] for line in summary_lines(release) if "model" in line] == ["by model  "] * 2
     verification = sf.verify(tmp_path / "out")
     assert verification.verdict == "rests on its maker" and verification.accepted and not verification.holds
     assert len(verification.not_checked) == 2
-    both = sf.protect(towns(), [*promises, sf.AverageRisk(0.3)], sf.Lattice(0.2))
-    both.save(tmp_path / "both")
-    assert sf.verify(tmp_path / "both").verdict == "keeps what could be checked"
-    alone = sf.protect(towns(), sf.AverageRisk(0.3), sf.Lattice(0.2))
-    alone.save(tmp_path / "alone")
-    assert sf.verify(tmp_path / "alone").verdict == "keeps"
+
+
+def test_rows_prove_an_average_risk_and_a_model_beside_it_stays_unproven(tmp_path: Path) -> None:
+    for promises, verdict in (
+        ([sf.AverageRisk(0.3)], "keeps"),
+        ([sf.AverageRisk(0.3), sf.KMapByModel(20, 0.1)], "keeps what could be checked"),
+    ):
+        sf.protect(towns(), promises, sf.Lattice(0.2)).save(tmp_path / verdict)
+        assert sf.verify(tmp_path / verdict).verdict == verdict
 
 
 def forged(folder: Path, change: Any) -> str:
@@ -194,10 +202,19 @@ FORGERIES = {
 }
 
 
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release by a model and one with an average risk."""
+    place = tmp_path_factory.mktemp("honest")
+    for name, promise in (("model", sf.KMapByModel(20, 0.1)), ("average", sf.AverageRisk(0.3))):
+        sf.protect(towns(), promise, sf.Lattice(0.2)).save(place / name)
+        assert sf.verify(place / name).accepted
+    return place
+
+
 @pytest.mark.parametrize("name", FORGERIES)
-def test_forged_thresholds_and_words_are_refused(name: str, tmp_path: Path) -> None:
-    promise = sf.AverageRisk(0.3) if name == "a smaller risk" else sf.KMapByModel(20, 0.1)
-    sf.protect(towns(), promise, sf.Lattice(0.2)).save(tmp_path / "out")
+def test_forged_thresholds_and_words_are_refused(name: str, folders: Path, tmp_path: Path) -> None:
+    shutil.copytree(folders / ("average" if name == "a smaller risk" else "model"), tmp_path / "out")
     assert forged(tmp_path / "out", FORGERIES[name]) == "does not keep"
 
 

@@ -53,7 +53,8 @@ def summary_lines(release: Release[Content], folder: str | Path | None = None) -
     if not certificate.claims:
         lines.append("safe      no guarantee: how safe it is was measured (risk), not promised")
     for claim in certificate.claims:
-        lines.append(f"safe      {claim.promise}; measured {_number(claim.measured)}")
+        label = "by model" if claim.evidence == "output+model" else "safe"
+        lines.append(f"{label:10}{claim.promise}; measured {_number(claim.measured)}")
     for result in certificate.attacks:
         lines.append(f"attacked  {result['attack']}: {result['finding']}")
     risks = release.owner.risks
