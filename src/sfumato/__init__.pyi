@@ -26,6 +26,7 @@ from sfumato.dp.session import Session as Session
 # guarantees
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity as AlphaKAnonymity
 from sfumato.core.guarantees.loss import ApproxDP as ApproxDP
+from sfumato.core.guarantees.risk import AverageRisk as AverageRisk
 from sfumato.core.guarantees.likeness import BetaLikeness as BetaLikeness
 from sfumato.core.guarantees.loss import ConcentratedDP as ConcentratedDP
 from sfumato.core.guarantees.likeness import DeltaDisclosure as DeltaDisclosure
@@ -35,10 +36,12 @@ from sfumato.core.guarantees.l_diversity import EntropyLDiversity as EntropyLDiv
 from sfumato.core.guarantees.k_anonymity import KAnonymity as KAnonymity
 from sfumato.core.guarantees.base import Knowledge as Knowledge
 from sfumato.core.guarantees.population import KMap as KMap
+from sfumato.core.guarantees.risk import KMapByModel as KMapByModel
 from sfumato.core.guarantees.loss import PureDP as PureDP
 from sfumato.core.guarantees.l_diversity import RecursiveLDiversity as RecursiveLDiversity
 from sfumato.core.guarantees.loss import RenyiDP as RenyiDP
 from sfumato.core.guarantees.t_closeness import TCloseness as TCloseness
+from sfumato.core.guarantees.risk import UniquenessByModel as UniquenessByModel
 
 # table searches
 from sfumato.anonymity.search.cell_suppression import CellSuppression as CellSuppression

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.core.guarantees.population import DeltaPresence
+from sfumato.core.guarantees.risk import AverageRisk, UniquenessByModel
 from sfumato.data.class_table import encode
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.values import text_of
@@ -70,8 +74,12 @@ def _generalised(
 
 def _kept_rows(given: People, shown: pa.Table, guarantees: Sequence[ClassGuarantee]) -> list[int] | None:
     """Rows of the classes that keep every promise; None when a failing class cannot be mended by suppression."""
-    fixed = [g for g in guarantees if getattr(g, "reference", "input") != "released"]
     moving = [g for g in guarantees if getattr(g, "reference", "input") == "released"]
+    together = [g for g in guarantees if isinstance(g, (AverageRisk, UniquenessByModel))]
+    fixed = [g for g in guarantees if g not in moving and g not in together]
+    if moving and together:  # then every class must have the size that is enough whatever the others are
+        fixed.append(KAnonymity(max(2 if isinstance(g, UniquenessByModel) else math.ceil(1 / g.risk) for g in together)))
+        together = []
     kept = list(range(shown.num_rows))
     # failing classes of the fixed promises go at once; the others are compared with what is left, again and again
     for asked in (fixed, moving):
@@ -85,8 +93,27 @@ def _kept_rows(given: People, shown: pa.Table, guarantees: Sequence[ClassGuarant
             if not failing:
                 break
             kept = [row for row in kept if row not in failing]
+    before = len(kept)
+    kept = _kept_together(given, shown, kept, together)
+    if len(kept) < before and any(isinstance(g, DeltaPresence) and g.minimum > 0 for g in guarantees):
+        return None
     if not kept and any(isinstance(g, DeltaPresence) and g.minimum > 0 for g in guarantees):
         return None
+    return kept
+
+
+def _kept_together(given: People, shown: pa.Table, kept: list[int], together: list[ClassGuarantee]) -> list[int]:
+    """Classes below a size go, the smallest size that suffices on average; then single records, if too many are unique."""
+    keys = list(zip(*(shown.column(name).to_pylist() for name in given.schema.quasi), strict=True))
+    for guarantee in sorted(together, key=lambda each: each.name):
+        sizes = Counter(keys[row] for row in kept)
+        if isinstance(guarantee, AverageRisk):
+            least = 1
+            while (left := [size for size in sizes.values() if size >= least]) and len(left) > guarantee.risk * sum(left) + 1e-9:
+                least += 1
+            kept = [row for row in kept if sizes[keys[row]] >= least]
+        elif kept and not measure(shown.take(pa.array(kept, pa.int64())), given.schema, guarantee).holds:
+            kept = [row for row in kept if sizes[keys[row]] > 1]
     return kept
 
 

@@ -16,6 +16,7 @@ from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sfumato.core.guarantees.likeness import BetaLikeness, DeltaDisclosure
 from sfumato.core.guarantees.population import DeltaPresence, KMap
+from sfumato.core.guarantees.risk import AverageRisk, KMapByModel, UniquenessByModel
 from sfumato.core.guarantees.t_closeness import TCloseness
 from sfumato.core.outcome import Outcome
 from sfumato.data.microdata import Microdata
@@ -156,6 +157,11 @@ GUARANTEES: Mapping[str, Maker] = {
         draw(st.sampled_from([0.31, 0.83, 1.57])), "secret", _reference(draw), _some_protected(draw, values)
     ),
     "KMap": lambda draw, values: KMap(draw(st.integers(1, 6))),
+    "AverageRisk": lambda draw, values: AverageRisk(draw(st.sampled_from([0.21, 0.34, 0.51, 0.76, 1.0]))),
+    "KMapByModel": lambda draw, values: KMapByModel(draw(st.integers(1, 12)), draw(st.sampled_from([0.05, 0.3, 1.0]))),
+    "UniquenessByModel": lambda draw, values: UniquenessByModel(
+        draw(st.sampled_from([0.0, 0.11, 0.4])), draw(st.sampled_from([0.05, 0.3, 1.0]))
+    ),
     "DeltaPresence": lambda draw, values: DeltaPresence(
         draw(st.sampled_from([0.0, 0.0, 0.2])), draw(st.sampled_from([0.4, 0.6, 0.9, 1.0]))
     ),

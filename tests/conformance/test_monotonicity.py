@@ -15,6 +15,7 @@ from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sfumato.core.guarantees.likeness import BetaLikeness, DeltaDisclosure
 from sfumato.core.guarantees.population import DeltaPresence, KMap
+from sfumato.core.guarantees.risk import AverageRisk, KMapByModel, UniquenessByModel
 from sfumato.core.guarantees.t_closeness import TCloseness
 from sfumato.data.class_table import encode
 from sfumato.data.schema import Schema
@@ -30,6 +31,7 @@ NEVER_LOWER: dict[str, ClassGuarantee] = {
     "distinct l": DistinctLDiversity(1, "secret"),
     "entropy l": EntropyLDiversity(1, "secret"),
     "k-map": KMap(1),
+    "k-map by a model": KMapByModel(9, 0.5),
 }
 NEVER_HIGHER: dict[str, ClassGuarantee] = {
     "alpha": AlphaKAnonymity(1, 1, "secret"),
@@ -42,6 +44,8 @@ NEVER_HIGHER: dict[str, ClassGuarantee] = {
     "enhanced beta": BetaLikeness(1, "secret", enhanced=True),
     "delta": DeltaDisclosure(1, "secret"),
     "largest chance": DeltaPresence(0, 1),
+    "average risk": AverageRisk(1),
+    "uniqueness by a model": UniquenessByModel(1, 0.4),
 }
 
 

@@ -335,3 +335,13 @@ def test_what_is_told_to_type_is_the_method(method: Any) -> None:
         assert (tuple(given[0]), given[1]) == (one.asked, one.search)
     else:
         assert words[::2] == ["--method"] and named.method(told[0]) == one == given[-1]
+
+
+def test_searches_that_did_not_prove_their_optimum_are_named_with_their_gap(people: sf.Microdata) -> None:
+    searches = (sf.Lattice(0.1), sf.Lattice(0.1, time_limit=1e-9), sf.LocalRecoding())
+    methods = [sf.Recoded(sf.KAnonymity(3), search) for search in searches]
+    comparison = sf.compare(people, methods, risk="distance_linkage", loss="moments", runs=1, cache=False, workers=1)
+    by_gap, without = comparison.unproven
+    assert "time_limit" in by_gap and "not proven: other levels might lose up to" in by_gap
+    assert "LocalRecoding gives no bound" in without
+    assert [point["unproven"] is None for point in comparison.to_mapping()["points"]].count(False) == 2

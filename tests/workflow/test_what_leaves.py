@@ -35,6 +35,9 @@ GUARANTEES: dict[str, sf.ClassGuarantee] = {
     "EntropyLDiversity": sf.EntropyLDiversity(1.5, "ill"),
     "KAnonymity": sf.KAnonymity(5),
     "KMap": sf.KMap(5),
+    "AverageRisk": sf.AverageRisk(0.3),
+    "KMapByModel": sf.KMapByModel(20, 0.1),
+    "UniquenessByModel": sf.UniquenessByModel(0.05, 0.1),
     "RecursiveLDiversity": sf.RecursiveLDiversity(4.0, 2, "ill"),
     "TCloseness": sf.TCloseness(0.5, "ill", distance="hierarchical"),
 }

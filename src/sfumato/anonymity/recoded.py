@@ -122,7 +122,8 @@ class Recoded(Declared):
         every_row = np.arange(table.num_rows, dtype=np.int64)
         source = None if data.relation.engine == "memory" else (data.relation, original)
         read = Masked(table, data.schema, quasi, every_row, MappingProxyType({}), classes, source)
-        details = {name: outcome.details[name] for name in ("loss", "suppressed", "classes") if name in outcome.details}
+        kept = ("loss", "suppressed", "classes", "optimal", "gap", "objective")
+        details = {name: outcome.details[name] for name in kept if name in outcome.details}
         return Outcome(read, outcome.claimed, self.described(), MappingProxyType(details))
 
 

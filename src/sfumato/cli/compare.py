@@ -83,7 +83,8 @@ def compare(
     facts = {**comparison.to_mapping(), "written": written, "notes": notes}
     choices = counted(len(comparison.points), "choice")
     lines = [f"{counted(comparison.records, 'record')} of '{comparison.dataset}', {choices}", "", *comparison.table(), ""]
-    lines += [*comparison.reasons, *(f"note      {note}" for note in notes), *(f"look      {path}" for path in written)]
+    lines += [*comparison.reasons, *(f"optimum   {text}" for text in comparison.unproven)]
+    lines += [*(f"note      {note}" for note in notes), *(f"look      {path}" for path in written)]
     answer(facts, lines, json)
     if not comparison.measured:
         raise typer.Exit(2)

@@ -110,6 +110,14 @@ def protect(
     method: Annotated[
         str | None, typer.Option("--method", "-m", help="A search or a mask, as 'Lattice, suppression=0.05' or 'Mdav(k=5)'.")
     ] = None,
+    least_level: Annotated[
+        list[str] | None,
+        typer.Option("--least-level", help="Generalise a column at least to this level, as COLUMN=LEVEL; may be repeated."),
+    ] = None,
+    greatest_level: Annotated[
+        list[str] | None,
+        typer.Option("--greatest-level", help="Generalise a column at most to this level, as COLUMN=LEVEL; may be repeated."),
+    ] = None,
     output: Annotated[str | None, typer.Option("--output", "-o", help="The folder of the release.")] = None,
     format: Annotated[str | None, typer.Option("--format", help="parquet or csv.")] = None,
     population: Population = None,
@@ -148,6 +156,8 @@ def protect(
         "schema": schema,
         "guarantee": _promises(k, l, t, guarantee) or None,
         "method": described,
+        "least_level": _levels(least_level, "--least-level"),
+        "greatest_level": _levels(greatest_level, "--greatest-level"),
         "output": output,
         "format": format,
         "population": population,
@@ -289,6 +299,13 @@ def _pair(text: str, option: str) -> tuple[str, float]:
         return attribute, float(number)
     except ValueError:
         raise ParameterError(f"{option} is written as ATTRIBUTE=NUMBER, for instance {option} occupation=3") from None
+
+
+def _levels(texts: list[str] | None, option: str) -> dict[str, int] | None:
+    levels = dict(_pair(text, option) for text in texts or ())
+    if not all(level.is_integer() and level >= 0 for level in levels.values()):
+        raise ParameterError(f"{option} takes a whole number of at least 0, for instance {option} age=1")
+    return {name: int(level) for name, level in levels.items()} or None
 
 
 def _inline(text: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from sfumato.core.errors import HierarchyError, HierarchyGap, MissingColumn, Sch
 from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.item_sets import ItemSets
+from sfumato.data.level_limits import LevelLimits
 from sfumato.data.microdata import Microdata
 from sfumato.data.recoding import Shown
 from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
@@ -73,6 +74,7 @@ class ClassTable:
     set_valued: Mapping[str, ItemSets] = field(default_factory=dict, repr=False)  # quasi-identifiers whose values are sets
     shares: Counts | None = field(default=None, repr=False)  # only with a unit column
     free_ranges: frozenset[str] = frozenset()  # ordered quasi-identifiers for which the owner declared no tree of values
+    limits: Mapping[str, LevelLimits] = field(default_factory=dict, repr=False)  # quasi-identifiers kept to some levels
 
     @property
     def records(self) -> int:
@@ -126,8 +128,9 @@ class ClassTable:
     def shown_at(self, attribute: int, nodes: NDArray[np.int32]) -> Shown:
         """What a quasi-identifier shows when class c is generalised to hierarchy node `nodes[c]`."""
         tree = self.hierarchies[attribute]
+        whole = self.limits[self.quasi[attribute]].tree if self.quasi[attribute] in self.limits else tree
         leaf = np.zeros(len(tree.labels), dtype=np.bool_)
-        leaf[tree.node_of[0]] = True
+        leaf[whole.node_of[0]] = True
         return Shown(tree.labels, tree.loss, tree.sizes, leaf, nodes.astype(np.int32))
 
 

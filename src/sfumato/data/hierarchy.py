@@ -12,7 +12,7 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -148,6 +148,10 @@ class Hierarchy:
             if np.all(nodes == nodes[0]):
                 return int(nodes[0])
         raise HierarchyError("these leaves have no common ancestor: the hierarchy has no single root")
+
+    def between(self, least: int, greatest: int) -> Hierarchy:
+        """The same nodes on these levels alone, so that level 0 of the result is level `least` of this tree."""
+        return replace(self, node_of=np.ascontiguousarray(self.node_of[least : greatest + 1]))
 
     def generalise(self, leaf: str | None, level: int) -> str | None:
         """The text a leaf is generalised to at a level."""

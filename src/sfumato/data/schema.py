@@ -90,7 +90,8 @@ class Column(Frozen):
     `source` says where type, bounds and domain come from: `declared` by the owner or learnt from the `data`. `importance`
     weighs the column in the loss. `missing` lists codes that mean "no value". `order` lists the values of an
     ordered category. `items` is the separator of a set-valued column, for instance `|`; its hierarchy is then one
-    of single items.
+    of single items. A quasi-identifier is generalised at least to `least_level` of its hierarchy and at most to
+    `greatest_level`, in every search.
     """
 
     role: Role = "plain"
@@ -106,6 +107,8 @@ class Column(Frozen):
     labels: dict[str, str] | None = None  # value labels of statistical packages
     pseudonym: bool = False  # of an identifier: replace by a keyed pseudonym instead of dropping it
     items: str | None = Field(default=None, min_length=1, max_length=3)
+    least_level: int = Field(default=0, ge=0, le=10_000)
+    greatest_level: int | None = Field(default=None, ge=0, le=10_000)
 
     @model_validator(mode="before")
     @classmethod
@@ -132,7 +135,21 @@ class Column(Frozen):
             raise ValueError("bounds are for numbers and dates; use domain for values")
         if self.items is not None:
             self._check_items()
+        if fault := self.level_fault():
+            raise ValueError(fault)
         return self
+
+    def level_fault(self) -> str | None:
+        """What is wrong with the limits of levels, if something is."""
+        if not self.least_level and self.greatest_level is None:
+            return None
+        if self.role != "quasi":
+            return 'least_level and greatest_level are for columns that are generalised, with role = "quasi"'
+        if self.items is not None:
+            return "least_level and greatest_level are for single values; the items of sets are mended one by one"
+        if self.greatest_level is not None and self.greatest_level < self.least_level:
+            return f"greatest_level = {self.greatest_level} is below least_level = {self.least_level}"
+        return None
 
     def _check_items(self) -> None:
         if self.role not in ("quasi", "sensitive", "plain") or self.type != "string":
@@ -269,6 +286,27 @@ class Schema(Frozen):
                 hint = f" (nearest: '{near[0]}')" if near else ""
                 faults.append(f"column '{name}' is in the schema but not in {where}{hint}")
         all_at_once(MissingColumn, f"schema '{self.dataset}'", faults)
+
+    def with_levels(self, least: Mapping[str, int] | None = None, greatest: Mapping[str, int] | None = None) -> Schema:
+        """A copy with the least and the greatest hierarchy level of some columns; all faults at once.
+
+        >>> ages = Schema(columns={"age": Column(role="quasi", hierarchy=HierarchySpec(intervals=(5, 10)))})
+        >>> ages.with_levels(least={"age": 1}).columns["age"].least_level
+        1
+        """
+        columns, faults = dict(self.columns), []
+        for key, levels in (("least_level", least or {}), ("greatest_level", greatest or {})):
+            for name, level in levels.items():
+                if name not in columns:
+                    faults.append(f"{key} names column '{name}', which the schema does not describe")
+                elif isinstance(level, bool) or not isinstance(level, int) or not 0 <= level <= 10_000:
+                    faults.append(f"{key} of column '{name}' must be a whole number of at least 0")
+                else:
+                    columns[name] = columns[name].model_copy(update={key: level})
+        limited = dict.fromkeys(name for name in (*(least or {}), *(greatest or {})) if name in columns)
+        faults += [f"column '{name}': {fault}" for name in limited if (fault := columns[name].level_fault())]
+        all_at_once(SchemaError, f"schema '{self.dataset}'", faults)
+        return self.replace(columns=columns)
 
     def replace(self, **changes: object) -> Schema:
         """A copy with some fields changed."""

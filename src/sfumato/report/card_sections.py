@@ -83,11 +83,17 @@ def guarantees(content: CardContent) -> Html:
         return _section("What is guaranteed", element("p", "Nothing is promised about this release."))
     processes = any(claim.evidence == "process" for claim in claims)
     measured = any(claim.evidence != "process" for claim in claims)
+    modelled = any(claim.evidence == "output+model" for claim in claims)
     said = "Promises about the files were measured on the written files, not taken from the method that made them."
     head = ("Promise", "Measured", "Holds", "Against whom", "How to check it")
     return _section(
         "What is guaranteed",
-        element("p", (said if measured else "") + (" Promises about the process rest on an argument." if processes else "")),
+        element(
+            "p",
+            (said if measured else "")
+            + (" Promises about the process rest on an argument." if processes else "")
+            + (" Promises by a model rest on the model and on what the owner declares." if modelled else ""),
+        ),
         table("Guarantees of this release", head, [_claim_row(claim) for claim in claims]),
     )
 
@@ -272,7 +278,8 @@ def _claim_row(claim: Claim) -> tuple[Child, ...]:
     if not claim.holds:
         holds = _state("does not hold", "bad")
     else:
-        holds = _state("rests on its maker", "warn") if unmeasured else _state("holds", "good")
+        on_trust = unmeasured or claim.evidence == "output+model"
+        holds = _state("rests on its maker", "warn") if on_trust else _state("holds", "good")
     return (promise, joined(measured), holds, against, joined(how))
 
 

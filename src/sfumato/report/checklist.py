@@ -65,7 +65,7 @@ def _prevent(content: CardContent, certificate: Certificate) -> Item:
         return _item("1. Prevent, do not repair", worries, fine)
     if not attacks:
         worries.append("no attack was run against the release")
-    measured = sum(claim.evidence != "process" for claim in certificate.claims)
+    measured = sum(claim.evidence not in ("process", "output+model") for claim in certificate.claims)
     fine = f"{measured} guarantees measured on the written files, {attacks} attacks run"
     return _item("1. Prevent, do not repair", worries, fine)
 

@@ -263,6 +263,7 @@ def as_mapping(comparison: Comparison) -> PlainDict:
             "left": list(point.left),
             "risk_measure": point.risk_measure,
             "refused": point.refused,
+            "unproven": point.unproven,
             "seconds": point.seconds,
         }
         for point in _ordered(comparison)

@@ -53,7 +53,8 @@ def summary_lines(release: Release[Content], folder: str | Path | None = None) -
     if not certificate.claims:
         lines.append("safe      no guarantee: how safe it is was measured (risk), not promised")
     for claim in certificate.claims:
-        lines.append(f"safe      {claim.promise}; measured {_number(claim.measured)}")
+        label = "by model" if claim.evidence == "output+model" else "safe"
+        lines.append(f"{label:10}{claim.promise}; measured {_number(claim.measured)}")
     for result in certificate.attacks:
         lines.append(f"attacked  {result['attack']}: {result['finding']}")
     risks = release.owner.risks
@@ -80,16 +81,10 @@ def summary_lines(release: Release[Content], folder: str | Path | None = None) -
 
 def _optimum(release: Release[Content]) -> list[str]:
     """One line where a search did not prove that its release loses least, with what it may lose too much."""
-    details = release.details
-    if details.get("optimal", True):
-        return []
-    gap, name = details.get("gap"), release.certificate.method.get("name", "this search")
-    if not isinstance(gap, (int, float)):
-        return [f"optimum   not proven: {name} gives no bound of how much less another recoding might lose"]
-    return [
-        f"optimum   not proven: other levels might lose up to {gap:.4f} less than {float(details.get('loss', 0.0)):.4f}; "
-        "a longer time_limit narrows this gap"
-    ]
+    from sfumato.report.wording import optimum_not_proven
+
+    text = optimum_not_proven(str(release.certificate.method.get("name", "this search")), release.details)
+    return [] if text is None else [f"optimum   {text}"]
 
 
 def _places(release: Release[Content], folder: str | Path | None) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.texts import percent
@@ -12,6 +13,8 @@ from sfumato.core.texts import percent
 EVIDENCE = {
     "output": "Anybody can measure it again on the released files.",
     "output+reference": "Anybody who also has a second file can measure it again.",
+    "output+model": "Files can contradict it and cannot confirm it: it rests on a model and on a sampling fraction that the "
+    "owner declares.",
     "process": "The files cannot show it; it follows from how they were made. A ledger shows what it was charged, if it was "
     "charged to one.",
 }
@@ -52,6 +55,14 @@ LIMITS: tuple[tuple[frozenset[str], str], ...] = (
         "k-anonymity hides which record is whose. It does not hide a sensitive value that all records of a "
         "class share, nor one "
         "that most of them share.",
+    ),
+    (
+        frozenset({"AverageRisk", "UniquenessByModel"}),
+        "A promise about all records together says nothing about single ones: a class may be one record alone.",
+    ),
+    (
+        frozenset({"KMapByModel", "UniquenessByModel"}),
+        "A promise by a model is as good as the model and the sampling fraction that the owner declares.",
     ),
     (
         frozenset({"DistinctLDiversity", "EntropyLDiversity", "RecursiveLDiversity"}),
@@ -177,3 +188,17 @@ def percentage(value: object) -> str:
     if value > 1:
         return f"{value * 100:.4g}\u00a0%"
     return percent(value).replace("less than", "<").replace("more than", ">").replace(" %", "\u00a0%")
+
+
+def optimum_not_proven(search: str, details: Mapping[str, object]) -> str | None:
+    """What a search says of how much less another recoding might lose; None where it proved that none does, or is no search."""
+    if details.get("optimal", True):
+        return None
+    gap = details.get("gap")
+    if not isinstance(gap, (int, float)):
+        return f"not proven: {search} gives no bound of how much less another recoding might lose"
+    verb, reached = ("cost", details["objective"]) if "objective" in details else ("lose", details.get("loss", 0.0))
+    return (
+        f"not proven: other levels might {verb} up to {gap:.4f} less than {float(str(reached)):.4f}; "
+        "a longer time_limit narrows this gap"
+    )

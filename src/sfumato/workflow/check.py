@@ -59,8 +59,10 @@ class TableCheck:
 
     @property
     def unjudged(self) -> tuple[str, ...]:
-        """Guarantees that compare with the original, which was not passed: they can be neither confirmed nor refuted."""
-        return tuple(name for name, missing in zip(self._names(), self._missing(), strict=True) if missing)
+        """Guarantees that compare with the original, which was not passed, or rest on a model: they can be neither confirmed nor
+        refuted."""
+        judged = zip(self._names(), self.guarantees, self.measurements, self._missing(), strict=True)
+        return tuple(name for name, each, measurement, missing in judged if missing or _by_model(each, measurement))
 
     @property
     def broken(self) -> tuple[str, ...]:
@@ -85,6 +87,8 @@ class TableCheck:
             lines += ["", *measured_lines(self.measures)]
         for guarantee, measurement, missing in zip(self.guarantees, self.measurements, self._missing(), strict=True):
             verdict = "holds" if measurement.holds else "does NOT hold"
+            if measurement.holds and guarantee.evidence == "output+model":
+                verdict = "is not contradicted by the rows, which cannot confirm it: it rests on a model and a declared fraction"
             if missing:
                 here = "it holds" if measurement.holds else "it does not hold, as may happen where records were suppressed"
                 verdict = (
@@ -159,7 +163,7 @@ class TableCheck:
                     "promised": guarantee.claim(),
                     "protects": guarantee.protects,
                     "measured": _json_number(measurement.value),
-                    "holds": None if missing else measurement.holds,
+                    "holds": None if missing or _by_model(guarantee, measurement) else measurement.holds,
                     "missing_reference": "original" if missing else None,
                     "failing_classes": measurement.failing_classes,
                     "failing_records": measurement.failing_records,
@@ -172,6 +176,11 @@ class TableCheck:
             "measures": self.measures.to_mapping(),
             "notices": list(self.notices),
         }
+
+
+def _by_model(guarantee: ClassGuarantee, measurement: Measurement) -> bool:
+    """Whether rows cannot confirm a promise that they do not contradict."""
+    return measurement.holds and guarantee.evidence == "output+model"
 
 
 @forgetting()

@@ -67,7 +67,8 @@ class Recipe(Frozen):
     `ledger = false` leaves the release out of any ledger; otherwise it is entered in the file named (by
     default one beside the recipe) or the database behind a URL. `seed` makes the run repeatable and the
     release a demonstration. `sign` names the file of a signing key, `key` that of the owner's key for
-    fingerprints and pseudonyms. `population_public` declares that everybody can have the population. `write` puts
+    fingerprints and pseudonyms. `least_level` and `greatest_level` limit how far columns are generalised, over
+    what the schema says. `population_public` declares that everybody can have the population. `write` puts
     the rows into a database too, `answers` answers the questions of the checklist that no program can.
     """
 
@@ -79,6 +80,8 @@ class Recipe(Frozen):
     method: dict[str, Any] | None = None
     checks: RecipeChecks = RecipeChecks()
     table: str | None = None
+    least_level: dict[str, int] = Field(default_factory=dict)
+    greatest_level: dict[str, int] = Field(default_factory=dict)
     population: str | None = None
     population_public: bool = False
     output: str | None = None
@@ -154,9 +157,9 @@ class Recipe(Frozen):
             check_destination(self.place(self.write.to), table_name=self.write.table, overwrite=self.write.overwrite)
         sign = None if self.sign is None else Path(self.place(self.sign))
         signing_key(sign)
-        schema = self.place(self.schema_file)
+        people = read(self.place(self.data), schema=self.place(self.schema_file), table=self.table)
         release = protect(
-            read(self.place(self.data), schema=schema, table=self.table),
+            people.with_schema(people.schema.with_levels(self.least_level, self.greatest_level)),
             self.guarantees(),
             self.search(),
             population=None if self.population is None else self.place(self.population),

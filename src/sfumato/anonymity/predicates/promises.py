@@ -25,12 +25,14 @@ from sfumato.anonymity.predicates.checks import (
     delta_limits,
     hierarchy_levels,
 )
+from sfumato.anonymity.predicates.whole_table import small_classes_out
 from sfumato.core.errors import Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sfumato.core.guarantees.likeness import BetaLikeness, DeltaDisclosure
 from sfumato.core.guarantees.population import DeltaPresence, KMap
+from sfumato.core.guarantees.risk import AverageRisk, KMapByModel, UniquenessByModel, WholeTableGuarantee
 from sfumato.core.guarantees.t_closeness import TCloseness
 from sfumato.data.class_table import ClassTable, SensitiveAttribute
 from sfumato.data.relation import WHOLE
@@ -59,7 +61,7 @@ class Promises:
 
     `k` is the largest k asked for, on units; `fixed` are the other checks; `moving` are checks whose reference is
     the released rows, with the histogram columns they follow; `hopeless` marks tables in which no class may be
-    suppressed.
+    suppressed; `on_average` are promises about all classes together, where a search looks at all of them at once.
     """
 
     layout: Layout
@@ -69,11 +71,12 @@ class Promises:
     no_suppression: bool
     monotone: bool
     table: ClassTable = field(repr=False)
+    on_average: tuple[WholeTableGuarantee, ...] = ()
 
     @property
     def only_k(self) -> bool:
         """True when k-anonymity is all that is asked."""
-        return not self.fixed and not self.moving and not self.no_suppression
+        return not self.fixed and not self.moving and not self.no_suppression and not self.on_average
 
     @property
     def enough(self) -> int:
@@ -101,6 +104,8 @@ class Promises:
             need[open_] = np.where(before == 0, more, np.where(more == 0, before, np.maximum(more, before)))
         if self.moving:
             need = self._follow_released(totals, need)
+        if self.on_average:
+            need = small_classes_out(self.on_average, totals[:, 0], need)
         if self.no_suppression:
             # parts of a class that must lose records do so too; of a class without a bound they may keep everything
             need = np.where(need > 0, self.table.records + 1, need)
@@ -200,10 +205,20 @@ def protected_mask(attribute: SensitiveAttribute, protected: tuple[str, ...] | N
     return np.array([value in values for value in attribute.values], dtype=np.bool_)
 
 
-def promises_of(guarantees: Sequence[ClassGuarantee], table: ClassTable) -> Promises:
-    """Turn guarantees into checks on this table's totals."""
+def promises_of(guarantees: Sequence[ClassGuarantee], table: ClassTable, *, at_once: bool = False) -> Promises:
+    """Turn guarantees into checks on this table's totals.
+
+    A search that looks at all classes of a table `at_once` keeps promises about all records together as they are; for any other
+    every class gets the size that is enough for them. So it does where a reference follows the released rows.
+    """
     named = tuple(dict.fromkeys(g.sensitive for g in guarantees if g.sensitive is not None))
-    k = max((g.k for g in guarantees if isinstance(g, (KAnonymity, AlphaKAnonymity))), default=1)
+    together = tuple(g for g in guarantees if isinstance(g, WholeTableGuarantee))
+    follows = any(getattr(g, "reference", "input") == "released" for g in guarantees)
+    on_average = together if at_once and not follows else ()
+    sizes = [g.k for g in guarantees if isinstance(g, (KAnonymity, AlphaKAnonymity))]
+    sizes += [g.least_records for g in guarantees if isinstance(g, KMapByModel)]
+    sizes += [] if on_average else [g.sufficient_size for g in together]
+    k = max(sizes, default=1)
     # every class has one unit; the cautious count of units might not see it
     layout = layout_of(table, named, count_units=k > 1)
     fixed, moving = [], []
@@ -223,14 +238,14 @@ def promises_of(guarantees: Sequence[ClassGuarantee], table: ClassTable) -> Prom
             fixed.append(check)
     strict = any(isinstance(g, DeltaPresence) and g.minimum > 0 for g in guarantees)
     monotone = all(g.monotone for g in guarantees) and not moving
-    return Promises(layout, k, tuple(fixed), tuple(moving), strict, monotone, table)
+    return Promises(layout, k, tuple(fixed), tuple(moving), strict, monotone, table, on_average)
 
 
 Maker = Callable[..., Check | None]
 
 
-def _size(guarantee: KAnonymity, table: ClassTable, layout: Layout) -> Check | None:
-    return None  # the largest k of all guarantees is checked first, on units
+def _size(guarantee: ClassGuarantee, table: ClassTable, layout: Layout) -> Check | None:
+    return None  # the largest k of all guarantees is checked first, on units; what is about all classes together comes last
 
 
 def _map(guarantee: KMap, table: ClassTable, layout: Layout) -> Check:
@@ -309,4 +324,7 @@ _MAKERS: dict[type[ClassGuarantee], Maker] = {
     BetaLikeness: _shares,
     DeltaDisclosure: _shares,
     AlphaKAnonymity: _shares,
+    AverageRisk: _size,
+    KMapByModel: _size,
+    UniquenessByModel: _size,
 }

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymity.predicates.promises import Promises, promises_of
+from sfumato.anonymity.search.levels import limited, unlimited
 from sfumato.core.declared import Declared
 from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaError, Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee
@@ -99,7 +100,7 @@ class Search(Declared, ABC):
             "classes": int((recoding.class_sizes() > 0).sum()),
         }
         method = {"name": type(self).__name__, **parameters(self)}
-        return SearchOutcome(recoding, problem.guarantees, method, {**shared, **details}, table=table)
+        return SearchOutcome(recoding, problem.guarantees, method, {**shared, **details}, table=unlimited(table))
 
 
 #: Records that a search may leave out.
@@ -127,10 +128,15 @@ def pose(
             f"this search shows or hides whole values, so it cannot use that an adversary knows only some items of "
             f"{', '.join(data.schema.set_valued)}. Use Hybrid, or ask for KAnonymity without items."
         )
+    if data.schema.unit is not None and (counting := [g.key for g in promised if g.one_record_each]):
+        raise Unsupported(
+            f"{', '.join(counting)} supposes that each record is another person, and column '{data.schema.unit}' says that "
+            "people may have several. Publish one record per person, or ask for KAnonymity, which counts different people."
+        )
     _refuse_missing_units(data)
     chosen = _known_to_adversary(data, promised)
     sensitive = tuple(dict.fromkeys(g.sensitive for g in promised if g.sensitive is not None))
-    table = encode(chosen, sensitive=sensitive, population=population)
+    table = limited(encode(chosen, sensitive=sensitive, population=population), chosen.schema)
     if table.records == 0:
         raise InputError(f"{data.description} has no records: there is nothing to publish")
     largest = max((g.k for g in promised if isinstance(g, (KAnonymity, AlphaKAnonymity))), default=1)
@@ -167,6 +173,12 @@ def _known_to_adversary(data: Microdata, guarantees: tuple[ClassGuarantee, ...])
     unknown = [name for name in attributes if name not in data.schema.quasi]
     if unknown:
         raise SchemaError(f"the adversary's knowledge names columns that are no quasi-identifiers: {', '.join(unknown)}")
+    blurred = [name for name in data.schema.quasi if name not in attributes and data.schema.columns[name].least_level]
+    if blurred:
+        raise SchemaError(
+            f"{', '.join(blurred)}: least_level says that the column is generalised, but the adversary's knowledge leaves it "
+            "out, so that its values would be published as they are. Name the column in the knowledge, or drop its least_level"
+        )
     columns = {
         name: column if column.role != "quasi" or name in attributes else column.model_copy(update={"role": "plain"})
         for name, column in data.schema.columns.items()

@@ -13,7 +13,9 @@ import heapq
 import time
 from dataclasses import dataclass
 from itertools import count
+from math import inf
 
+from sfumato.anonymity.search.costs import Costs, MeanLoss, Real
 from sfumato.anonymity.search.descents import Descents
 from sfumato.anonymity.search.node_tables import NodeTables
 from sfumato.anonymity.search.sweep import EQUAL, BestNode, Levels
@@ -26,62 +28,67 @@ _FROM, _UNTIL = 0.05, 0.75
 @dataclass(frozen=True)
 class _Looked:
     """A checked node: its loss (infinite where it suppresses too much), its penalty, and the least penalty of nodes below it
-    (infinite where all of them suppress too much)."""
+    by column where the objective needs it (infinite where all of them suppress too much)."""
 
     loss: float
     penalty: float
-    least_below: float
+    least_below: float | Real
 
 
-def search_boxes(tables: NodeTables, limit: int, progress: Progress, *, time_limit: float) -> BestNode:
+def search_boxes(
+    tables: NodeTables, limit: int, progress: Progress, *, time_limit: float, costs: Costs | None = None
+) -> BestNode:
     """The best node found within the time limit; `gap` is 0 when the whole lattice was ruled out."""
-    parts = tables.base_losses()
+    costs = costs or MeanLoss(tables)
+    parts = costs.parts
+    margin = EQUAL if costs.ordered_ties else -EQUAL
     best = BestNode(records=tables.records)
     checked: dict[Levels, _Looked] = {}
     start = time.monotonic()
     deadline = start + time_limit
 
-    def base(node: Levels) -> float:
-        return float(sum(part[level] for part, level in zip(parts, node, strict=True)))
-
     def check(node: Levels) -> _Looked:
         if node not in checked:
-            verdict = tables.verdict(node)
-            feasible = verdict.suppressed <= limit
-            loss = base(node) + verdict.penalty
-            best.note(node, loss, verdict, feasible)
+            cost = costs.of(node)
+            feasible = cost.verdict.suppressed <= limit
+            best.note(node, cost.loss, cost.verdict, feasible, cost.ties)
             if best.evaluated % 16 == 0:
                 progress("searching the lattice", best.evaluated, 0)
-            ruled_out = verdict.least_suppressed > limit
-            checked[node] = _Looked(
-                loss if feasible else float("inf"), verdict.penalty, float("inf") if ruled_out else verdict.least_penalty
-            )
+            below = inf if cost.verdict.least_suppressed > limit else cost.least_below
+            checked[node] = _Looked(cost.loss if feasible else inf, cost.penalty, below)
         return checked[node]
+
+    def bound_of(low: Levels, high: Levels) -> float:
+        least = check(high).least_below
+        return inf if isinstance(least, float) and least == inf else costs.bound(low, least)
 
     top = tuple(tables.heights)
     bottom = tuple(0 for _ in top)
     ticket = count()
-    heap = [(base(bottom) + check(top).least_below, next(ticket), bottom, top)]
-    descents = Descents(parts, check, lambda: time.monotonic() > start + time_limit * _UNTIL)
+    heap = [(bound_of(bottom, top), next(ticket), bottom, top)]
+    descents = Descents(
+        parts, check, lambda: time.monotonic() > start + time_limit * _UNTIL, additive=isinstance(costs, MeanLoss)
+    )
     descents.start()
     evolved = False
     while heap:
         bound, _, low, high = heapq.heappop(heap)
-        if bound >= best.loss - EQUAL:
+        if bound >= best.loss + margin:
             break
         if not evolved and time.monotonic() > start + time_limit * _FROM:
             descents.evolve()
             evolved = True
-            if bound >= best.loss - EQUAL:
+            if bound >= best.loss + margin:
                 break
         if time.monotonic() > deadline:
-            best.gap = max(best.loss - bound, 0.0) if best.levels is not None else float("inf")
+            best.gap = max(best.loss - bound, 0.0) if best.levels is not None else inf
+            best.complete = False
             return best
         if low == high:
             continue
         for low_part, high_part in _split(low, high, parts):
-            bound = base(low_part) + check(high_part).least_below
-            if bound < best.loss - EQUAL:
+            bound = bound_of(low_part, high_part)
+            if bound < best.loss + margin:
                 heapq.heappush(heap, (bound, next(ticket), low_part, high_part))
     return best
 

@@ -16,7 +16,7 @@ import numpy as np
 from sfumato.anonymity.predicates.promises import promises_of
 from sfumato.anonymity.search.base import Problem, Search, Step, Suppression
 from sfumato.anonymity.search.local_recoding import LocalRecoding
-from sfumato.core.errors import ParameterError
+from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.progress import Progress
 from sfumato.core.ranges import ByName, Number
 from sfumato.data.class_table import ClassTable
@@ -46,6 +46,11 @@ class CellSuppression(Search):
         unknown = [name for name in self.importance if name not in problem.table.quasi]
         if unknown:
             raise ParameterError(f"CellSuppression: importance names columns that are no quasi-identifiers: {', '.join(unknown)}")
+        if problem.table.limits:
+            raise Unsupported(
+                f"CellSuppression shows a value or nothing, so it cannot keep to levels of {', '.join(problem.table.limits)}. "
+                "Use LocalRecoding, or drop least_level and greatest_level."
+            )
         flat = _flat(problem.table, self.importance)
         return Problem(flat, promises_of(problem.guarantees, flat), problem.guarantees)
 

@@ -37,8 +37,11 @@ class Looked(Protocol):
 class Descents:
     """Descents over nodes that `check` looks at, until `over` says that the time is spent."""
 
-    def __init__(self, parts: Sequence[Real], check: Callable[[Levels], Looked], over: Callable[[], bool]) -> None:
+    def __init__(
+        self, parts: Sequence[Real], check: Callable[[Levels], Looked], over: Callable[[], bool], *, additive: bool = True
+    ) -> None:
         self.parts = parts
+        self.additive = additive  # otherwise parts and penalty give no bound of a neighbour, and each is looked at
         self.check = check
         self.over = over
         self.top: Levels = tuple(part.size - 1 for part in parts)
@@ -147,10 +150,11 @@ class Descents:
             for a, (part, n) in enumerate(zip(self.parts, node, strict=True))
             if n < part.size - 1
         ]
+        none = 0.0 if self.additive else -math.inf
         for saved, a in down:
-            yield base + saved + penalty, _moved(node, a, -1)
+            yield base + saved + penalty + none, _moved(node, a, -1)
         for cost, a in up:
-            yield base + cost, _moved(node, a, 1)
+            yield base + cost + none, _moved(node, a, 1)
 
     def _nudged(self, node: Levels, draws: Iterator[int]) -> Levels:
         """One attribute a level up or down."""

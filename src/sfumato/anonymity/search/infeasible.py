@@ -6,19 +6,58 @@ of them together cannot, that is said.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.anonymity.predicates.promises import Promises, promises_of
 from sfumato.anonymity.search.base import Problem
+from sfumato.anonymity.search.levels import capped, in_words
 from sfumato.core.errors import Infeasible, SfumatoError
 from sfumato.kernels.classes.grouping import group_columns
 from sfumato.kernels.classes.rollup import add_up
+
+Int = NDArray[np.int64]
 
 
 def refuse(problem: Problem, why: str) -> Infeasible:
     """The error of a search that found no release, with the guarantees that fail and a class that each fails in."""
     names = ", ".join(guarantee.key for guarantee in problem.guarantees)
-    return Infeasible(" ".join([f"{names}: {why}", *_failures(problem)]))
+    return Infeasible(" ".join([f"{names}: {why}", *_failures(problem), *_limits(problem)]))
+
+
+def as_classes(totals: Int) -> str:
+    """How few classes there are at the least, in words."""
+    return "one single class" if totals.shape[0] == 1 else f"the {totals.shape[0]:,} classes that its greatest levels leave"
+
+
+def _limits(problem: Problem) -> list[str]:
+    """What the greatest levels have to do with it: which of them would have to be raised."""
+    table = problem.table
+    columns = capped(table)
+    if not columns:
+        return []
+    sentences = [in_words(table)]
+    alone = [name for name in columns if _possible_above(problem, (name,))]
+    if alone:
+        listed = " or ".join(f"'{name}'" for name in alone)
+        sentences.append(f"Without the limit of {listed} the table would keep it at the most general levels.")
+    elif _possible_above(problem, columns):
+        sentences.append("Without these limits together the table would keep it at the most general levels.")
+    else:
+        sentences.append("Even without these limits the most general levels break it.")
+    return sentences
+
+
+def _possible_above(problem: Problem, columns: tuple[str, ...]) -> bool:
+    """Whether the most general table keeps all promises if these columns may go to the top of their hierarchies."""
+    table = problem.table
+    trees = tuple(
+        table.limits[name].tree if name in columns else tree for name, tree in zip(table.quasi, table.hierarchies, strict=True)
+    )
+    above = Problem(replace(table, hierarchies=trees), problem.promises, problem.guarantees)
+    return not _failing(above, problem.promises)
 
 
 def _failures(problem: Problem) -> list[str]:
@@ -26,7 +65,7 @@ def _failures(problem: Problem) -> list[str]:
     sentences = []
     for guarantee in problem.guarantees:
         try:
-            alone = promises_of((guarantee,), problem.table)
+            alone = promises_of((guarantee,), problem.table, at_once=True)
             failing = _failing(problem, alone)
         except SfumatoError:  # it can be posed together with others only
             continue

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sfumato.anonymity.search.base import Problem, Search
 from sfumato.anonymity.search.classes import canonical_cells, entry_totals, show
 from sfumato.anonymity.search.infeasible import refuse
+from sfumato.anonymity.search.levels import capped
 from sfumato.core.errors import Unsupported
 from sfumato.core.progress import Progress
 from sfumato.core.ranges import Limit
@@ -53,7 +54,12 @@ class KMember(Search):
         if rootless:
             raise Unsupported(
                 f"KMember needs hierarchies with a common root: every pair of values must have a common ancestor. "
-                f"{_columns(rootless)} no common root. Add a last level with one value for all."
+                f"{_columns(rootless)} no common root. "
+                + (
+                    "Raise its greatest_level, or use LocalRecoding."
+                    if capped(table)
+                    else "Add a last level with one value for all."
+                )
             )
         wide = [
             name

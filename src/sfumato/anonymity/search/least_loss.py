@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.anonymity.search.base import Problem, Search, Step, Suppression
-from sfumato.anonymity.search.local_recoding import LocalRecoding, Start, least
+from sfumato.anonymity.search.local_recoding import LocalRecoding, Start, in_one, least
 from sfumato.anonymity.search.ranges import RANGE_SHOWN, Cutting, may_range, range_shown
 from sfumato.core.progress import Progress
 from sfumato.data.recoding import Recoding
@@ -84,12 +84,11 @@ class LeastLoss(Search):
     @staticmethod
     def _starts(problem: Problem, local: LocalRecoding, limit: int, ranges: np.ndarray, progress: Progress) -> list[Start]:
         """Where to start from; rounds settle what is exactly alike, which numbers rarely are."""
-        whole = Start("one class", np.zeros(problem.table.tuples, dtype=np.int64))
-        in_one = problem.promises.holds(problem.promises.totals().sum(axis=0, keepdims=True)).all()
-        if in_one and ranges.all():
+        whole = in_one(problem)
+        if whole is not None and ranges.all():
             return [whole]
         starts = local.starts(problem, limit, progress)
-        if in_one and ranges.any() and all(start.name != whole.name for start in starts):
+        if whole is not None and ranges.any() and all(start.name != whole.name for start in starts):
             starts.append(whole)
         return starts
 

@@ -21,12 +21,14 @@ from sfumato.anonymity.search.base import Problem, Search, Step, Suppression
 from sfumato.anonymity.search.classes import show
 from sfumato.anonymity.search.infeasible import refuse
 from sfumato.anonymity.search.lattice import search
+from sfumato.anonymity.search.levels import coarsest
 from sfumato.anonymity.search.node_tables import NodeTables, node_tables
 from sfumato.anonymity.search.ranges import Cutting
 from sfumato.anonymity.search.specialise import specialise
 from sfumato.anonymity.search.sweep import Levels, Sweep
 from sfumato.core.progress import Progress
 from sfumato.data.recoding import SUPPRESSED, Recoding
+from sfumato.kernels.classes.rollup import add_up
 
 Int = NDArray[np.int64]
 Origin = TypeVar("Origin")
@@ -78,10 +80,10 @@ class LocalRecoding(Search):
             few = problem.table.tuples <= FEW_TUPLES
             if starts and not (self.refine and (few or suppressed)):
                 return starts
-        whole = problem.promises.holds(totals.sum(axis=0, keepdims=True)).all()
-        if whole:
+        whole = in_one(problem)
+        if whole is not None:
             # rounds settle by levels of the whole table, which is coarse when there are few records
-            starts.append(Start("one class", np.zeros(problem.table.tuples, dtype=np.int64)))
+            starts.append(whole)
         else:
             starts += self._levels(problem, totals, {0, limit}, progress)
         return starts
@@ -142,6 +144,13 @@ class LocalRecoding(Search):
             position = by_key[np.searchsorted(node_keys, tables.keys_of_tuples(levels), sorter=by_key)]
             starts.append(Start("levels", np.where(failing[position], SUPPRESSED, position)))
         return starts
+
+
+def in_one(problem: Problem) -> Start | None:
+    """Everything in one class, or in as few as the greatest levels allow; None where a promise is broken so."""
+    class_of = coarsest(problem.table)
+    totals = add_up(class_of, problem.promises.totals(), int(class_of.max(initial=0)) + 1)
+    return Start("one class", class_of) if problem.promises.holds(totals).all() else None
 
 
 def least(

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from sfumato.anonymity.predicates.promises import Promises
 from sfumato.anonymity.search.base import Problem, Search
 from sfumato.anonymity.search.classes import canonical_cells, entry_totals, in_numeric_order, show
-from sfumato.anonymity.search.infeasible import refuse
+from sfumato.anonymity.search.infeasible import as_classes, refuse
+from sfumato.anonymity.search.levels import coarsest
 from sfumato.core.errors import Unsupported
 from sfumato.core.progress import Progress
+from sfumato.data.class_table import ClassTable
 from sfumato.data.recoding import Recoding
 
 Int = NDArray[np.int64]
@@ -63,14 +65,17 @@ class Mondrian(Search):
         whole = _Part(cells, np.zeros(cells.size, dtype=np.int64), table.cell_counts[cells])
         promises = problem.promises
         total = self._totals(problem, whole)
-        if not promises.holds(total[None, :]).all():
-            why = "not even the table as one single class keeps this, so no partition of it can. Ask for less."
+        block = coarsest(table)[table.tuple_of_cell[cells]]
+        blocks = [whole.pick(block == number) for number in np.unique(block)]
+        totals = np.stack([self._totals(problem, part) for part in blocks])
+        if not promises.holds(totals).all():
+            why = f"not even the table as {as_classes(totals)} keeps this, so no partition of it can. Ask for less."
             if promises.layout.population > 0:
                 why += " Of the population Mondrian counts those who share a combination with a record; Lattice counts all."
             raise refuse(problem, why)
         promises = promises.settled(total)
         finished: list[_Part] = []
-        waiting = [whole]
+        waiting = blocks
         while waiting:
             part = waiting.pop()
             progress("partitioning", len(finished), 0)
@@ -83,7 +88,7 @@ class Mondrian(Search):
         cell, first, count = (np.concatenate([getattr(part, name) for part in finished]) for name in ("cell", "first", "count"))
         # whoever looks people up in a register can read ranges of numbers alone
         readable = [promises.layout.population < 0 or in_numeric_order(tree) for tree in table.hierarchies]
-        ranges = np.array([tree.ordered for tree in table.hierarchies], dtype=np.bool_) & np.array(readable)
+        ranges = np.array([_is_cut(table, a) for a in range(len(table.quasi))], dtype=np.bool_) & np.array(readable)
         return show(problem, cell, first, count, klass, ranges), {"optimal": False}
 
     def _cut(self, problem: Problem, promises: Promises, part: _Part) -> list[_Part] | None:
@@ -107,14 +112,14 @@ class Mondrian(Search):
         for a, tree in enumerate(table.hierarchies):
             if low[a] == high[a]:
                 spread.append(0.0)
-            elif tree.ordered:
+            elif _is_cut(table, a):
                 spread.append(float(high[a] - low[a]) / max(len(tree.leaves) - 1, 1))
             else:
                 spread.append(float(tree.loss[tree.common_ancestor(np.unique(codes[a]))]) if tree.has_root else 1.0)
         for a in sorted(range(len(spread)), key=lambda i: (-spread[i], i)):
             if low[a] == high[a]:
                 continue
-            if table.hierarchies[a].ordered:
+            if _is_cut(table, a):
                 yield self._at_median(part, codes[a])
             else:
                 yield self._over_children(table.hierarchies[a].node_of, part, codes[a])
@@ -143,6 +148,11 @@ class Mondrian(Search):
     @staticmethod
     def _totals(problem: Problem, part: _Part) -> Int:
         return np.asarray(entry_totals(problem, part.cell, part.count).sum(axis=0))
+
+
+def _is_cut(table: ClassTable, a: int) -> bool:
+    """Whether an attribute is cut at values of its order; one with limited levels keeps to its tree."""
+    return table.hierarchies[a].ordered and table.quasi[a] not in table.limits
 
 
 def _halves(part: _Part, order: Int, cumulated: Int, half: int) -> list[_Part]:

@@ -11,13 +11,14 @@ import copy
 import math
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymity.predicates.promises import Promises
+from sfumato.anonymity.search.objectives import Objective
+from sfumato.anonymity.search.verdicts import ColumnVerdict, NodeVerdict
 from sfumato.data.class_table import ClassTable
 from sfumato.kernels.classes.checks import too_few
 from sfumato.kernels.classes.grouping import group_keys
@@ -27,18 +28,6 @@ Int = NDArray[np.int64]
 Real = NDArray[np.float64]
 CACHE_BYTES = 512 * 1024 * 1024
 KEY_BITS = 62
-
-
-@dataclass(frozen=True)
-class NodeVerdict:
-    """What is known about a node: records that it suppresses and the loss they add, a lower bound of both for every node
-    below it, and how many classes it keeps."""
-
-    suppressed: int
-    penalty: float
-    least_suppressed: int
-    least_penalty: float
-    kept: int
 
 
 class NodeTables:
@@ -57,10 +46,36 @@ class NodeTables:
             [float(w) * tree.loss[nodes] for nodes, _, _ in levels]
             for w, tree, levels in zip(table.weights, table.hierarchies, self.level_codes, strict=True)
         ]
+        self.objective_losses: list[list[Real]] = []  # by attribute, level and dense code, where an objective asks for them
         self._pack(codes, picked)
         self.order = sorted(range(len(self.heights)), key=lambda a: -len(self.level_codes[a][0][0]))
         self._cache: OrderedDict[tuple[int, ...], tuple[Int, Int]] = OrderedDict()
         self._bytes = 0
+        self._finest: tuple[Int, Int] | None = None
+        self.merges = any(limits.least for limits in table.limits.values())
+
+    def measure(self, losses: list[list[Real]]) -> list[Real]:
+        """Take these losses of nodes, by attribute and level, for `by_column`; returns those of all records."""
+        self.objective_losses = [
+            [loss[nodes] for loss, (nodes, _, _) in zip(by_level, levels, strict=True)]
+            for by_level, levels in zip(losses, self.level_codes, strict=True)
+        ]
+        return self.base_losses(self.objective_losses)
+
+    @property
+    def finest(self) -> tuple[Int, Int]:
+        """The classes of the lowest node: the tuples, merged where a least level makes some of them alike."""
+        if not self.merges:
+            return self.root
+        if self._finest is None:
+            keys, totals = self.root
+            numbers, first = group_keys(self._root_marks())
+            self._finest = (np.ascontiguousarray(keys[first]), add_up(numbers, totals, int(first.size)))
+        return self._finest
+
+    def _root_marks(self) -> Int:
+        """What tells the tuples of different classes of the lowest node apart."""
+        return self.root[0]
 
     @property
     def nodes(self) -> int:
@@ -81,17 +96,19 @@ class NodeTables:
         narrowed = copy.copy(self)
         keys, totals = self.root
         narrowed.root = (keys[chosen], totals[chosen])
-        narrowed._cache, narrowed._bytes = OrderedDict(), 0
+        narrowed._cache, narrowed._bytes, narrowed._finest = OrderedDict(), 0, None
         return narrowed
 
-    def base_losses(self) -> list[Real]:
-        """Per attribute and level: the loss of all these records without suppression, as a share of the table's records."""
+    def base_losses(self, losses: list[list[Real]] | None = None) -> list[Real]:
+        """Per attribute and level: the loss of all these records without suppression, as a share of the table's records; the
+        weighed loss, or another by attribute, level and value."""
+        losses = self.losses if losses is None else losses
         totals = self.root[1]
         result = []
         for a, levels in enumerate(self.level_codes):
             records = np.bincount(self._leaves(a), weights=totals[:, 0], minlength=len(levels[0][0]))
             per_level = [
-                float((records * self.losses[a][level][self._change_codes(a, 0, level)]).sum()) for level in range(len(levels))
+                float((records * losses[a][level][self._change_codes(a, 0, level)]).sum()) for level in range(len(levels))
             ]
             result.append(np.array(per_level) / self.records)
         return result
@@ -121,6 +138,32 @@ class NodeTables:
             suppressed = self.records + 1
         return NodeVerdict(int(suppressed), penalty / self.records, int(least), least_penalty / self.records, int(kept))
 
+    def by_column(self, levels: Sequence[int], objective: Objective) -> ColumnVerdict:
+        """Check every class of a node, and say what suppression adds to each column."""
+        keys, totals = self.classes(levels)
+        need = self.promises.needs(totals)
+        failing = np.flatnonzero(need)
+        gone = totals[failing, 0]
+        least = np.minimum(np.maximum(need[failing], 0), gone)
+        suppressed, kept = int(gone.sum()), int((totals[:, 0] > 0).sum()) - int((gone > 0).sum())
+        if self.promises.no_suppression and need.any():  # suppression mends nothing
+            suppressed = self.records + 1
+        added = np.array(
+            [
+                objective.added(self.objective_losses[a][level][self._codes_at(a, level, keys[failing])])
+                for a, level in enumerate(levels)
+            ]
+        ).reshape(len(levels), failing.size)
+        return ColumnVerdict(
+            NodeVerdict(suppressed, 0.0, int(np.maximum(need[failing], 0).sum()), 0.0, kept),
+            (added * gone).sum(axis=1) / self.records,
+            (added * least).sum(axis=1) / self.records,
+        )
+
+    def _codes_at(self, attribute: int, level: int, keys: Int) -> Int:
+        """The dense code at its level of an attribute of these classes."""
+        return np.asarray((keys >> self.shifts[attribute]) & self.masks[attribute])
+
     def suppressed(self, levels: Sequence[int]) -> tuple[int, int]:
         """Records a node suppresses, and how many any node below it suppresses at least."""
         _, totals = self.classes(levels)
@@ -147,7 +190,7 @@ class NodeTables:
 
     def _table(self, prefix: tuple[int, ...]) -> tuple[Int, Int]:
         if not prefix:
-            return self.root
+            return self.finest
         cached = self._cache.get(prefix)
         if cached is not None:
             self._cache.move_to_end(prefix)
@@ -269,12 +312,18 @@ class WideTables(NodeTables):
             result ^= self.marks[a][level][dense[self.codes[a, tuples]]]
         return result
 
+    def _codes_at(self, attribute: int, level: int, keys: Int) -> Int:
+        return np.asarray(self.level_codes[attribute][level][1][self.codes[attribute, keys]], dtype=np.int64)
+
+    def _root_marks(self) -> Int:
+        return self._hashes([0] * len(self.heights), self.root[0])
+
     def classes(self, levels: Sequence[int]) -> tuple[Int, Int]:
         """A tuple and the totals of each class of a node, from the smallest table of a less general node that is there: with many
         attributes nodes rarely share the levels of their first ones."""
         node = tuple(levels)
         if not any(node):
-            return self.root
+            return self.finest
         cached = self._cache.get(node)
         if cached is not None:
             self._cache.move_to_end(node)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.anonymity.search.node_tables import NodeTables, NodeVerdict
+from sfumato.anonymity.search.node_tables import NodeTables
+from sfumato.anonymity.search.verdicts import NodeVerdict
 from sfumato.core.progress import Progress, silent
 
 Real = NDArray[np.float64]
@@ -28,18 +29,25 @@ class BestNode:
     levels: Levels | None = None
     loss: float = float("inf")
     gap: float = 0.0
+    complete: bool = True  # whether every other node was ruled out
     evaluated: int = 0
     trail: list[tuple[Levels, float, int, int]] = field(default_factory=list)
     records: int = 1
-    rank: tuple[int, int, Levels] = (0, 0, ())  # among equal losses: fewest suppressed, then fewest classes (lowest risk)
+    # among equal losses: what the objective says, then fewest suppressed, then fewest classes (lowest risk)
+    rank: tuple[tuple[float, ...], int, int, Levels] = ((), 0, 0, ())
 
-    def note(self, levels: Levels, loss: float, verdict: NodeVerdict, feasible: bool) -> None:
+    def note(self, levels: Levels, loss: float, verdict: NodeVerdict, feasible: bool, ties: tuple[float, ...] = ()) -> None:
         """Remember a checked node."""
         self.evaluated += 1
         self.trail.append((levels, loss, verdict.suppressed, verdict.kept))
-        rank = (verdict.suppressed, verdict.kept, levels)
+        rank = (ties, verdict.suppressed, verdict.kept, levels)
         if feasible and (loss < self.loss - EQUAL or (loss <= self.loss + EQUAL and rank < self.rank)):
             self.levels, self.loss, self.rank = levels, loss, rank
+
+    @property
+    def levels_checked(self) -> list[Levels]:
+        """Every checked node."""
+        return [entry[0] for entry in self.trail]
 
     def map(self) -> dict[str, object]:
         """Risk against loss of every checked node: mean re-identification risk of the kept records, loss, share suppressed."""
@@ -48,7 +56,6 @@ class BestNode:
         risk = [entry[3] / max(self.records - gone, 1) for entry, gone in zip(self.trail, suppressed, strict=True)]
         chosen = next((i for i, entry in enumerate(self.trail) if entry[0] == self.levels), -1)
         return {
-            "levels": [list(entry[0]) for entry in self.trail],
             "loss": loss,
             "suppressed": [gone / self.records for gone in suppressed],
             "risk": risk,
@@ -94,17 +101,20 @@ class Sweep:
 
     def _rule_out(self, node: Levels) -> None:
         path = self._path_up(node)
-        base = float(self.base[node])
         low, high = 0, len(path) - 1
         while low < high:
             middle = (low + high + 1) // 2
             self.check(path[middle])
-            if base + self.penalties[path[middle]] >= self.best_node.loss + EQUAL:
+            if self._bound(node, path[middle]) >= self.best_node.loss + EQUAL:
                 low = middle
             else:
                 high = middle - 1
         if low == 0:
             self.check(node)
+
+    def _bound(self, node: Levels, above: Levels) -> float:
+        """What a node costs at least, by a checked node above it."""
+        return float(self.base[node]) + self.penalties[above]
 
     def check(self, node: Levels) -> float:
         """Evaluate a node and spread what it says to the nodes below; returns its loss, infinite when it suppresses too much."""

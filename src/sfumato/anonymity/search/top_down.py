@@ -14,10 +14,12 @@ import numpy as np
 
 from sfumato.anonymity.search.base import Problem, Search
 from sfumato.anonymity.search.classes import show
-from sfumato.anonymity.search.infeasible import refuse
+from sfumato.anonymity.search.infeasible import as_classes, refuse
+from sfumato.anonymity.search.levels import coarsest
 from sfumato.anonymity.search.specialise import Heuristic, specialise
 from sfumato.core.progress import Progress
 from sfumato.data.recoding import Recoding
+from sfumato.kernels.classes.rollup import add_up
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,15 @@ class TopDown(Search):
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         totals = problem.promises.totals()
-        whole = totals.sum(axis=0, keepdims=True)
+        start = coarsest(problem.table)
+        whole = add_up(start, totals, int(start.max(initial=0)) + 1)
         if not problem.promises.holds(whole).all():
             raise refuse(
-                problem, "not even the table as one single class keeps this, so no specialisation of it can. Ask for less."
+                problem, f"not even the table as {as_classes(whole)} keeps this, so no specialisation of it can. Ask for less."
             )
-        start = np.zeros(problem.table.tuples, dtype=np.int64)
         class_of = specialise(
             problem,
-            problem.promises.settled(whole[0]),
+            problem.promises.settled(totals.sum(axis=0)),
             totals,
             start,
             # what stays behind covers the people of the parts that went, too many for a smallest chance of presence

@@ -17,7 +17,7 @@ from sfumato.core.errors import ParameterError
 from sfumato.core.ranges import ColumnName, ColumnNames, Made, Whole
 from sfumato.core.texts import text_of
 
-Evidence = Literal["output", "output+reference", "process"]
+Evidence = Literal["output", "output+reference", "output+model", "process"]
 Direction = Literal["at_least", "at_most", "below"]
 Reference = Literal["input", "released"]
 
@@ -95,7 +95,8 @@ class Guarantee(Declared, ABC):
 
     @property
     def evidence(self) -> Evidence:
-        """What somebody needs to re-check it: the released files, a second file as well, or the word of a ledger."""
+        """What somebody needs to re-check it: the released files, a second file as well, or the word of a ledger; with a model
+        files can contradict it and never confirm it."""
         return "output"
 
     @property
@@ -113,6 +114,8 @@ class ClassGuarantee(Guarantee):
 
     direction: ClassVar[Direction] = "at_least"
     reference_url: ClassVar[str] = ""
+    #: Whether it supposes that each record is another person, so that it says nothing where people have several.
+    one_record_each: ClassVar[bool] = False
 
     @property
     def sensitive(self) -> str | None:

@@ -17,6 +17,7 @@ from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sfumato.core.guarantees.likeness import BetaLikeness, DeltaDisclosure
 from sfumato.core.guarantees.population import DeltaPresence, KMap
+from sfumato.core.guarantees.risk import AverageRisk, KMapByModel, UniquenessByModel
 from sfumato.core.guarantees.t_closeness import TCloseness
 from sfumato.data.schema import Schema
 from sfumato.measures.guarantees.examined import ExaminedTable, Measurement
@@ -26,6 +27,11 @@ from sfumato.measures.guarantees.likeness import measure_beta_likeness, measure_
 from sfumato.measures.guarantees.population import measure_delta_presence, measure_k_map
 from sfumato.measures.guarantees.reference import ReferenceDistribution
 from sfumato.measures.guarantees.t_closeness import measure_t_closeness
+from sfumato.measures.guarantees.whole_table import (
+    measure_average_risk,
+    measure_k_map_by_model,
+    measure_uniqueness_by_model,
+)
 
 MEASURES: dict[type[ClassGuarantee], Callable[[ExaminedTable, Any], Measurement]] = {
     AlphaKAnonymity: measure_alpha_k_anonymity,
@@ -38,6 +44,9 @@ MEASURES: dict[type[ClassGuarantee], Callable[[ExaminedTable, Any], Measurement]
     KMap: measure_k_map,
     RecursiveLDiversity: measure_recursive,
     TCloseness: measure_t_closeness,
+    AverageRisk: measure_average_risk,
+    KMapByModel: measure_k_map_by_model,
+    UniquenessByModel: measure_uniqueness_by_model,
 }
 
 

@@ -10,6 +10,7 @@ from sfumato.core.lazy import face
 _ROOM = "sfumato.measures.utility"
 
 KEYS: dict[str, tuple[str, str]] = {
+    "ambiguity": ("Ambiguity", f"{_ROOM}.ambiguity"),
     "average_class_size": ("AverageClassSize", f"{_ROOM}.class_sizes"),
     "class_count": ("ClassCount", f"{_ROOM}.class_sizes"),
     "classification": ("Classification", f"{_ROOM}.classification"),
@@ -27,11 +28,13 @@ KEYS: dict[str, tuple[str, str]] = {
     "moments": ("MomentsLoss", f"{_ROOM}.moments"),
     "overall_loss": ("OverallLoss", f"{_ROOM}.overall_loss"),
     "pil": ("ProbabilisticInformationLoss", f"{_ROOM}.probabilistic_loss"),
+    "precision": ("Precision", f"{_ROOM}.precision"),
     "propensity": ("PropensityScore", f"{_ROOM}.propensity"),
     "query_error": ("QueryError", f"{_ROOM}.query_error"),
     "range_shown": ("RangeShown", f"{_ROOM}.range_shown"),
     "recommender": ("RecommenderLoss", f"{_ROOM}.recommender"),
     "regression": ("RegressionLoss", f"{_ROOM}.regression"),
+    "squared_error": ("SquaredError", f"{_ROOM}.squared_error"),
     "suppressed": ("Suppressed", f"{_ROOM}.class_sizes"),
 }
 

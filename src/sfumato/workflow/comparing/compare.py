@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sfumato.workflow.publishing.scoring import Measured
 
 #: Grows when a method or a measure changes its results, so that nothing stale is remembered.
-_EDITION = 3
+_EDITION = 4
 ORIGINAL = "Original"
 #: The axes of the map where nobody names others: an intruder links by whichever way finds more, and loss has a shape.
 USUAL_RISK: Mapping[str, Any] = {"name": "disclosure_risk", "linkage": "largest"}
@@ -61,6 +61,11 @@ class Comparison:
     def measured(self) -> tuple[Point, ...]:
         """The methods that could be applied."""
         return tuple(point for point in self.points if point.refused is None)
+
+    @property
+    def unproven(self) -> tuple[str, ...]:
+        """One sentence for each search that did not prove its optimum, with its gap where there is a bound."""
+        return tuple(f"{point.label}: {point.unproven}" for point in self.measured if point.unproven is not None)
 
     @property
     def compared_by(self) -> str:

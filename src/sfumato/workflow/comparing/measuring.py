@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sfumato.anonymity.recoded import Recoded
 from sfumato.core import registry
 from sfumato.core.certificate import plain
 from sfumato.core.errors import GuaranteeNotMet, InputError, SfumatoError
@@ -17,6 +18,7 @@ from sfumato.core.progress import Progress
 from sfumato.core.view import AnyMeasure, Score
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
+from sfumato.report.wording import optimum_not_proven
 from sfumato.workflow.comparing.grid import Method, fitted, method_of
 from sfumato.workflow.jobs import in_processes
 
@@ -74,7 +76,8 @@ def evaluate(people: Microdata, job: Job, measures: Measures) -> PlainDict:
     begun = time.process_time()
     mask, left = fitted(job.mask, people)
     try:
-        masked = mask.apply(people, seed=job.seed).result
+        outcome = mask.apply(people, seed=job.seed)
+        masked = outcome.result
         by = measures.risk if masked.rows is not None else measures.unaligned_risk
         risk = by.score(people, masked)
         loss = measures.loss.score(people, masked)
@@ -95,6 +98,7 @@ def evaluate(people: Microdata, job: Job, measures: Measures) -> PlainDict:
         "risk_measure": risk.measure,
         "left": list(left),
         "rows": len(masked),
+        "unproven": optimum_not_proven(type(mask.search).__name__, outcome.details) if isinstance(mask, Recoded) else None,
         "seconds": time.process_time() - begun,
     }
 

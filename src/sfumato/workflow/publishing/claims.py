@@ -185,9 +185,10 @@ def counted_alone(guarantees: Sequence[ClassGuarantee]) -> list[ClassGuarantee]:
     """Promises about values beside which nobody counts people: where people have several records, a class that keeps them may be
     one person alone.
     """
+    records_alone = [each for each in guarantees if each.one_record_each]
     if any(counts_units(each) and getattr(each, "k", 1) > 1 for each in guarantees):
-        return []
-    return [each for each in guarantees if each.sensitive is not None]
+        return records_alone
+    return [each for each in guarantees if each.sensitive is not None or each in records_alone]
 
 
 def records_per_class(measurement: Measurement) -> float:

@@ -88,7 +88,7 @@ def check_size(records: int, guarantees: Sequence[ClassGuarantee]) -> None:
         raise InputError("the table has no records, so there is nothing to protect. Check the source and its filters.")
     for guarantee in guarantees:
         k = getattr(guarantee, "k", None)
-        if k is not None and k > records and not guarantee.needs_population:
+        if k is not None and k > records and not guarantee.needs_population and guarantee.evidence != "output+model":
             raise Infeasible(
                 f"{guarantee.name}: k is {k:,} but the table has {records:,} records, so no class can be that large. "
                 "Choose a smaller k or add records."
@@ -201,7 +201,14 @@ def _check_guarantees(guarantees: Sequence[ClassGuarantee], population: bool) ->
 
 def _refuse_classes_of_one_person(schema: Schema, guarantees: Sequence[ClassGuarantee]) -> None:
     """A promise about values counts records: where people have several, a class that keeps it may be one person alone."""
-    about_values = [] if schema.unit is None else [each.key for each in counted_alone(guarantees)]
+    alone = [] if schema.unit is None else counted_alone(guarantees)
+    if any(each.one_record_each for each in alone):
+        raise ParameterError(
+            f"{', '.join(each.key for each in alone if each.one_record_each)} supposes that each record is another person, and "
+            f"one '{schema.unit}' may have several. Publish one record per person, or ask for KAnonymity, which counts different "
+            "people."
+        )
+    about_values = [each.key for each in alone]
     if about_values:
         raise ParameterError(
             f"{', '.join(about_values)} counts records, and one '{schema.unit}' may have several: a class could be one person "

@@ -56,7 +56,7 @@ class ClaimForm(_Strict):
     promised: _Text
     measured: int | float | Literal["infinite", "-infinite"] | None
     holds: bool
-    evidence: Literal["output", "output+reference", "process"]
+    evidence: Literal["output", "output+reference", "output+model", "process"]
     protects: _Text
     also_measured: dict[str, int | float | Literal["infinite", "-infinite"] | None]
     adversary: _Text

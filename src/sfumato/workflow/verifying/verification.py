@@ -63,7 +63,7 @@ class Verification:
             return "demonstration"
         if not self.not_checked:
             return "keeps what could be checked" if self.caveats else "keeps"
-        if all(claim.evidence == "process" for claim in certificate.claims):
+        if all(claim.evidence in ("process", "output+model") for claim in certificate.claims):
             return "rests on its maker"
         return "keeps what could be checked" if self._checked else "not checked"
 

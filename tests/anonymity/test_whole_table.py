@@ -1,0 +1,246 @@
+"""Promises about all records together, and by a model: kept, measured by a second computation, never called proven by rows."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from collections import Counter
+from fractions import Fraction
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sfumato as sf
+from sfumato.core.binomial import fewest_unlikely, likely_at_most
+from sfumato.core.errors import Infeasible, ParameterError, SfumatoError, Unsupported
+from sfumato.data.class_table import encode
+from sfumato.data.schema import HierarchySpec
+from sfumato.data.values import text_of
+from sfumato.measures.guarantees.measure import measure
+from sfumato.report.summary import summary_lines
+from tests.conformance.problems import People, people, released_rows
+from tests.examples import examples
+
+SEARCHES = [sf.Lattice(0.4), sf.LeastLoss(0.4), sf.LocalRecoding(0.4), sf.Mondrian(), sf.TopDown(), sf.KMember()]
+
+
+def tail(trials: int, chance: Fraction, least: int) -> Fraction:
+    """P(Bin(trials, chance) ≥ least), exactly."""
+    return sum((comb(trials, n) * chance**n * (1 - chance) ** (trials - n) for n in range(least, trials + 1)), Fraction(0))
+
+
+@given(
+    trials=st.integers(0, 60),
+    chance=st.sampled_from([0.01, 0.1, 0.25, 0.5, 0.9, 1.0]),
+    confidence=st.sampled_from([0.5, 0.9, 0.95, 0.999]),
+)
+def test_tails_are_those_of_exact_fractions(trials: int, chance: float, confidence: float) -> None:
+    n, allowed = fewest_unlikely(trials, chance, 1 - confidence), Fraction(1 - confidence)
+    exact = Fraction(chance)
+    assert tail(trials, exact, n) <= allowed
+    assert n == 0 or tail(trials, exact, n - 1) > allowed * (1 - Fraction(1, 10**6))
+    most = likely_at_most(trials, chance, confidence)
+    assert tail(trials, exact, most + 1) <= allowed and most <= trials
+
+
+def test_large_tails_agree_with_another_implementation() -> None:
+    from scipy.stats import binom
+
+    for trials, chance in ((10**6, 0.01), (50_000, 0.5), (100_000, 1e-4)):
+        n = fewest_unlikely(trials, chance, 0.05)
+        assert binom.sf(n - 1, trials, chance) <= 0.05 < binom.sf(n - 2, trials, chance)
+
+
+@settings(max_examples=examples(30))
+@given(sizes=st.lists(st.integers(1, 6), min_size=1, max_size=12), data=st.data())
+def test_each_promise_is_measured_as_its_definition_says_and_merging_keeps_it(sizes: list[int], data: st.DataObject) -> None:
+    def table(groups: list[int]) -> pa.Table:
+        return pa.table({"q": [str(number) for number, size in enumerate(groups) for _ in range(size)]})
+
+    schema = sf.Schema.of(quasi=["q"], unit="record")
+    risk = data.draw(st.sampled_from([0.1, 0.25, 0.5, 0.75, 1.0]))
+    fraction = data.draw(st.sampled_from([0.05, 0.3, 1.0]))
+    average = measure(table(sizes), schema, sf.AverageRisk(risk))
+    mean_risk = sum(Fraction(1, size) for size in sizes for _ in range(size)) / sum(sizes)
+    assert average.value == pytest.approx(float(mean_risk)) and average.holds == (mean_risk <= Fraction(risk))
+    unique = sf.UniquenessByModel(0.2, fraction)
+    alone = Counter(sizes)[1]
+    most = next(n for n in range(alone + 1) if tail(alone, Fraction(fraction), n + 1) <= Fraction(1 - 0.95))
+    assert measure(table(sizes), schema, unique).value == pytest.approx(most / sum(sizes))
+    mapped = sf.KMapByModel(5, fraction)
+    assert measure(table(sizes), schema, mapped).holds == (min(sizes) >= mapped.least_records)
+    # as declared: whoever merges two classes keeps every one of these promises
+    if len(sizes) > 1:
+        merged = [sizes[0] + sizes[1], *sizes[2:]]
+        for promise in (sf.AverageRisk(risk), unique, mapped):
+            assert promise.monotone
+            if measure(table(sizes), schema, promise).holds:
+                assert measure(table(merged), schema, promise).holds
+
+
+@pytest.mark.parametrize("search", SEARCHES, ids=repr)
+@settings(max_examples=examples(15))
+@given(table=people(attributes=(1, 3), kinds=("unbalanced", "intervals", "mask", "flat")), data=st.data())
+def test_every_search_keeps_them_or_refuses(search: Any, table: People, data: st.DataObject) -> None:
+    risk = sf.AverageRisk(data.draw(st.sampled_from([0.2, 0.4, 0.7, 1.0])))
+    unique = sf.UniquenessByModel(data.draw(st.sampled_from([0.0, 0.1, 0.5])), data.draw(st.sampled_from([0.1, 0.6])))
+    asked = data.draw(st.sampled_from([[risk], [unique], [risk, unique, sf.KAnonymity(2)], [sf.KMapByModel(4, 0.3), risk]]))
+    try:
+        outcome = search.run(table.microdata(), asked)
+    except Infeasible:
+        return
+    rows = released_rows(table.microdata(), outcome)
+    sizes = Counter(zip(*(rows.column(name).to_pylist() for name in table.schema.quasi), strict=True)).values()
+    for promise in asked:
+        assert not rows.num_rows or measure(rows, table.schema, promise).holds
+        if isinstance(promise, sf.AverageRisk) and sizes:
+            assert len(sizes) <= (promise.risk + 1e-9) * rows.num_rows
+
+
+@settings(max_examples=examples(20))
+@given(table=people(attributes=(2, 2), kinds=("unbalanced", "intervals", "mask", "forest")), data=st.data())
+def test_the_best_node_on_average_is_that_of_an_exhaustive_search(table: People, data: st.DataObject) -> None:
+    """Classes below a size go; the size is the smallest that suffices. Every node is tried."""
+    risk, limit = data.draw(st.sampled_from([0.2, 0.4, 0.6, 0.9])), data.draw(st.sampled_from([0.0, 0.3, 1.0]))
+    coded = encode(table.microdata())
+    trees = dict(zip(coded.quasi, coded.hierarchies, strict=True))
+    weights = [table.schema.columns[name].importance for name in trees]
+    best = None
+    for levels in itertools.product(*(range(tree.height + 1) for tree in trees.values())):
+        shown, losses = [], [0.0] * table.table.num_rows
+        for (name, tree), level, weight in zip(trees.items(), levels, weights, strict=True):
+            rows = tree.rows()
+            at = {row[0]: row[level] for row in rows}
+            texts = [at[text_of(value)] for value in table.table.column(name).to_pylist()]
+            below = Counter(at.values())
+            for row, text in enumerate(texts):
+                losses[row] += weight / sum(weights) * ((below[text] - 1) / (len(rows) - 1) if len(rows) > 1 else 0)
+            shown.append(texts)
+        keys = list(zip(*shown, strict=True))
+        sizes = Counter(keys)
+        for least in range(1, len(keys) + 2):
+            kept = [size for size in sizes.values() if size >= least]
+            if len(kept) <= (risk + 1e-12) * sum(kept):
+                break
+        gone = sum(sizes[key] < least for key in keys)
+        if gone <= limit * len(keys) + 1e-9:
+            loss = sum(1 if sizes[key] < least else losses[row] for row, key in enumerate(keys)) / len(keys)
+            best = loss if best is None else min(best, loss)
+    try:
+        outcome = sf.Lattice(limit).run(table.microdata(), [sf.AverageRisk(risk)])
+    except Infeasible:
+        assert best is None
+        return
+    assert best is not None and outcome.details["loss"] == pytest.approx(best, abs=1e-12)
+
+
+def towns() -> sf.Microdata:
+    tree = HierarchySpec(tree={"north": ["a", "b"], "south": ["c", "d"]})
+    table = pa.table({"town": ["a"] * 10 + ["b"] * 8 + ["c"] + ["d"] * 2})
+    return sf.read(table, sf.Schema(dataset="people", unit="record", columns={"town": sf.Column(role="quasi", hierarchy=tree)}))
+
+
+def test_an_average_allows_small_classes_that_k_anonymity_does_not() -> None:
+    by_average = sf.Lattice().run(towns(), [sf.AverageRisk(0.2)])
+    assert by_average.details["levels"] == {"town": 0} and by_average.result.class_sizes().min() == 1
+    assert sf.Lattice().run(towns(), [sf.KAnonymity(5)]).details["levels"] == {"town": 2}
+    with pytest.raises(Infeasible, match="AverageRisk fails even where everything is generalised"):
+        sf.Lattice().run(towns(), [sf.AverageRisk(0.01)])
+
+
+def test_a_claim_by_a_model_names_model_fraction_and_confidence_and_is_never_called_kept(tmp_path: Path) -> None:
+    promises = [sf.KMapByModel(20, 0.1), sf.UniquenessByModel(0.05, 0.1, 0.99)]
+    release = sf.protect(towns(), promises, sf.Lattice(0.2))
+    for claim in release.certificate.claims:
+        assert claim.evidence == "output+model"
+        assert "by a" in claim.promised and "model" in claim.promised and "declared chance 0.1" in claim.promised
+    assert (
+        "0.99 confidence" in release.certificate.claims[1].promised and "at most 0.05," in release.certificate.claims[0].promised
+    )
+    release.save(tmp_path / "out")
+    card = (tmp_path / "out" / "public" / "card.html").read_text()
+    assert card.count("rests on its maker") >= 2 and "Promises by a model rest on the model" in card
+    assert [line[:10] for line in summary_lines(release) if "model" in line] == ["by model  "] * 2
+    verification = sf.verify(tmp_path / "out")
+    assert verification.verdict == "rests on its maker" and verification.accepted and not verification.holds
+    assert len(verification.not_checked) == 2
+
+
+def test_rows_prove_an_average_risk_and_a_model_beside_it_stays_unproven(tmp_path: Path) -> None:
+    for promises, verdict in (
+        ([sf.AverageRisk(0.3)], "keeps"),
+        ([sf.AverageRisk(0.3), sf.KMapByModel(20, 0.1)], "keeps what could be checked"),
+    ):
+        sf.protect(towns(), promises, sf.Lattice(0.2)).save(tmp_path / verdict)
+        assert sf.verify(tmp_path / verdict).verdict == verdict
+
+
+def forged(folder: Path, change: Any) -> str:
+    """The verdict on a folder whose certificate was changed."""
+    file = folder / "public" / "certificate.json"
+    content = json.loads(file.read_text())
+    for claim in content["claims"]:
+        change(claim)
+    file.write_text(json.dumps(content))
+    return sf.verify(folder).verdict
+
+
+FORGERIES = {
+    "a larger k": lambda claim: claim["parameters"].update(k=500),
+    "another fraction": lambda claim: claim["parameters"].update(sampling_fraction=0.001),
+    "a surer model": lambda claim: claim["parameters"].update(confidence=0.999999),
+    "no model": lambda claim: claim.update(evidence="output"),
+    "another number": lambda claim: claim.update(measured=50),
+    "other words": lambda claim: claim.update(promised="every class stands for at least 20 people"),
+    "a smaller risk": lambda claim: claim["parameters"].update(risk=0.0001),
+}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release by a model and one with an average risk."""
+    place = tmp_path_factory.mktemp("honest")
+    for name, promise in (("model", sf.KMapByModel(20, 0.1)), ("average", sf.AverageRisk(0.3))):
+        sf.protect(towns(), promise, sf.Lattice(0.2)).save(place / name)
+        assert sf.verify(place / name).accepted
+    return place
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_forged_thresholds_and_words_are_refused(name: str, folders: Path, tmp_path: Path) -> None:
+    shutil.copytree(folders / ("average" if name == "a smaller risk" else "model"), tmp_path / "out")
+    assert forged(tmp_path / "out", FORGERIES[name]) == "does not keep"
+
+
+def test_a_check_says_that_rows_cannot_confirm_a_model() -> None:
+    table = pa.table({"q": ["a"] * 5 + ["b"] * 6})
+    schema = sf.Schema.of(quasi=["q"], unit="record")
+    checked = sf.check(table, schema, [sf.KMapByModel(20, 0.1), sf.AverageRisk(0.2)])
+    assert checked.unjudged == ("KMapByModel",) and checked.broken == ()
+    assert "rows, which cannot confirm it" in checked.explain() and "AverageRisk holds" in checked.explain()
+    assert [entry["holds"] for entry in checked.to_mapping()["guarantees"]] == [None, True]
+    broken = sf.check(table, schema, [sf.KMapByModel(80, 0.1)])
+    assert broken.broken == ("KMapByModel",) and broken.to_mapping()["guarantees"][0]["holds"] is False
+
+
+def test_people_with_several_records_are_refused() -> None:
+    table = pa.table({"town": ["a"] * 6, "person": ["p", "p", "q", "q", "r", "r"]})
+    columns = {"town": sf.Column(role="quasi"), "person": sf.Column(role="unit")}
+    data = sf.read(table, sf.Schema(dataset="people", columns=columns))
+    for promise in (sf.AverageRisk(0.5), sf.UniquenessByModel(0.1, 0.1), sf.KMapByModel(3, 0.1)):
+        with pytest.raises(ParameterError, match="supposes that each record is another person"):
+            sf.protect(data, [promise, sf.KAnonymity(2)])
+        with pytest.raises(Unsupported, match="supposes that each record is another person"):
+            sf.Lattice().run(data, [promise])
+
+
+def test_parameters_have_ranges() -> None:
+    for wrong in (lambda: sf.AverageRisk(0), lambda: sf.KMapByModel(5, 0), lambda: sf.UniquenessByModel(0.1, 0.1, 1.0)):
+        with pytest.raises(SfumatoError):
+            wrong()
