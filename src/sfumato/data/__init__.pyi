@@ -28,6 +28,7 @@ from sfumato.data.writers import write_parquet as write_parquet
 # looking at a table
 from sfumato.data.profile import Profile as Profile
 from sfumato.data.profile import profile_table as profile_table
+from sfumato.data.suggested_schema import proposal_reasons as proposal_reasons
 from sfumato.data.suggested_schema import starting_schema as starting_schema
 
 # sample data

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -40,13 +41,17 @@ _MOST_COMBINATIONS = 150
 _SAMPLED_VALUES = 4_000
 _PATTERN_SHARE = 0.5
 _MOST_LISTED = 1_000
+#: Up to so many different whole numbers may be codes of categories; they are listed as texts are.
+MOST_CODES = 10
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
 class ColumnProfile:
     """One column. `unique_share` is the share of records whose value no other record has, or no other unit's where there is one;
     `entropy` is in nats; `mean_rows` and `most_rows` say how many records have the same value, on average and at most; `learnt`
-    says that the type was found by looking at the values.
+    says that the type was found by looking at the values. `domain` lists the distinct values of texts, and of up to ten whole
+    numbers.
 
     Smallest and largest value and the distinct values themselves are the owner's alone and never printed by
     `repr`.
@@ -221,6 +226,7 @@ def _describe(name: str, column: pa.ChunkedArray, rows: int, role: Role | None) 
         mean_length=sum(lengths) / max(len(lengths), 1), named=role_by_name(name), patterns=patterns,
     )  # fmt: skip
     listed = kind in ("string", "boolean") and 0 < distinct <= _MOST_LISTED
+    codes = kind in ("integer", "number") and 0 < distinct <= MOST_CODES and all(map(_WHOLE.fullmatch, coded.texts))
     described = ColumnProfile(
         name=name,
         type=kind,
@@ -233,7 +239,7 @@ def _describe(name: str, column: pa.ChunkedArray, rows: int, role: Role | None) 
         patterns=patterns,
         smallest=smallest,
         largest=largest,
-        domain=tuple(sorted(coded.texts)) if listed else None,
+        domain=tuple(sorted(coded.texts, key=int if codes else None)) if listed or codes else None,
         mean_rows=float(values.sum()) / distinct if distinct else 0.0,
         most_rows=int(values.max(initial=0)),
     )

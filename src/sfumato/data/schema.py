@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Role = Literal["identifier", "quasi", "sensitive", "plain", "weight", "unit"]
 Type = Literal["string", "integer", "number", "boolean", "date", "datetime"]
+#: What a schema may declare: the types in which values are held, and codes of categories, which are held as texts.
+DeclaredType = Literal["string", "integer", "number", "boolean", "date", "datetime", "category"]
 Source = Literal["declared", "data"]
 
 
@@ -87,14 +89,15 @@ class HierarchySpec(Frozen):
 class Column(Frozen):
     """One column: its `role`, `type`, what it may contain and how it generalises.
 
-    `source` says where type, bounds and domain come from: `declared` by the owner or learnt from the `data`. `importance`
+    `type = "category"` says that whole numbers are codes: they are kept as they are written and nobody computes with them.
+    `source` says where type, bounds, domain and order come from: `declared` by the owner or learnt from the `data`. `importance`
     weighs the column in the loss. `missing` lists codes that mean "no value". `order` lists the values of an
     ordered category. `items` is the separator of a set-valued column, for instance `|`; its hierarchy is then one
     of single items.
     """
 
     role: Role = "plain"
-    type: Type | None = None
+    type: DeclaredType | None = None
     bounds: tuple[float, float] | None = None
     domain: tuple[str, ...] | None = None
     order: tuple[str, ...] | None = None
@@ -106,6 +109,16 @@ class Column(Frozen):
     labels: dict[str, str] | None = None  # value labels of statistical packages
     pseudonym: bool = False  # of an identifier: replace by a keyed pseudonym instead of dropping it
     items: str | None = Field(default=None, min_length=1, max_length=3)
+
+    @property
+    def stored_type(self) -> Type | None:
+        """The type in which the values are held: codes of categories are texts."""
+        return "string" if self.type == "category" else self.type
+
+    @property
+    def declared_order(self) -> tuple[str, ...] | None:
+        """The order, unless it was learnt from the data and is that of the numbers: its values are values of records."""
+        return None if self.source == "data" and _in_order_of_numbers(self.order) else self.order
 
     @model_validator(mode="before")
     @classmethod
@@ -128,7 +141,7 @@ class Column(Frozen):
             raise ValueError("the lower bound is above the upper bound")
         if self.pseudonym and self.role not in ("identifier", "unit"):
             raise ValueError("pseudonym = true is for identifiers and units")
-        if self.bounds is not None and self.type in ("string", "boolean"):
+        if self.bounds is not None and self.type in ("string", "boolean", "category"):
             raise ValueError("bounds are for numbers and dates; use domain for values")
         if self.items is not None:
             self._check_items()
@@ -276,8 +289,8 @@ class Schema(Frozen):
             changes["declared_unit"] = changes.pop("unit")
         return self.model_copy(update=changes)
 
-    def to_toml(self) -> str:
-        """The schema as a TOML file, ready to edit."""
+    def to_toml(self, reasons: Mapping[str, str] | None = None) -> str:
+        """The schema as a TOML file, ready to edit; `reasons`, by column, stand as comments beside their names."""
         import tomlkit
 
         document = tomlkit.document()
@@ -291,6 +304,8 @@ class Schema(Frozen):
         columns = tomlkit.table(is_super_table=True)
         for name, column in self.columns.items():
             entry = tomlkit.table()
+            if reasons is not None and name in reasons:
+                entry.comment("".join(letter if letter.isprintable() else " " for letter in reasons[name]))
             for key, value in column.model_dump(exclude_defaults=True, exclude_none=True).items():
                 if key == "hierarchy":
                     inline = tomlkit.inline_table()
@@ -304,6 +319,14 @@ class Schema(Frozen):
             columns[name] = entry
         document["columns"] = columns
         return tomlkit.dumps(document)
+
+
+def _in_order_of_numbers(order: Sequence[str] | None) -> bool:
+    """Whether the values are whole numbers that grow, so that nobody has to be told their order."""
+    if order is None or not all(value.removeprefix("-").isdecimal() for value in order):
+        return False
+    numbers = [int(value) for value in order]
+    return numbers == sorted(set(numbers))
 
 
 def _listed(value: Any) -> Any:

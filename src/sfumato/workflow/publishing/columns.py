@@ -99,7 +99,7 @@ def released_schema(schema: Schema, table: pa.Table) -> Schema:
     """The schema of the release: roles and types of what is published, nothing learnt from the original.
 
     Bounds, domains and hierarchies describe the original and stay with the owner; a declared order of a
-    sensitive attribute is needed to measure distances again, so it goes along.
+    sensitive attribute is needed to measure distances again, so it goes along; numbers have one of their own.
     """
     columns = {}
     for name in table.column_names:
@@ -108,7 +108,7 @@ def released_schema(schema: Schema, table: pa.Table) -> Schema:
         columns[name] = Column(
             role="plain" if described.role == "identifier" else described.role,
             type=type_name(table.schema.field(name).type),
-            order=described.order if sensitive else None,
+            order=described.declared_order if sensitive else None,
             domain=described.domain if sensitive and described.source == "declared" else None,
             label=described.label,
             items=described.items,
