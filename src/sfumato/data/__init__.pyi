@@ -8,6 +8,7 @@ from sfumato.data.schema import Schema as Schema
 
 # hierarchies
 from sfumato.data.hierarchy import Hierarchy as Hierarchy
+from sfumato.data.hierarchy_builders import from_cuts as from_cuts
 from sfumato.data.hierarchy_builders import from_dates as from_dates
 from sfumato.data.hierarchy_builders import from_frequencies as from_frequencies
 from sfumato.data.hierarchy_builders import from_intervals as from_intervals

@@ -314,7 +314,7 @@ def _free_to_range(column: Column, physical: pa.DataType) -> bool:
         or (column.type is None and (pa.types.is_integer(value_type) or pa.types.is_floating(value_type)))
     )
     spec = column.hierarchy
-    proposed = column.source == "data" and spec is not None and (spec.intervals is not None or spec.flat is not None)
+    proposed = column.source == "data" and spec is not None and any((spec.intervals, spec.cuts, spec.flat))
     return in_order and column.items is None and (spec is None or spec.ranges or proposed)
 
 

@@ -35,10 +35,11 @@ class Frozen(BaseModel):
 
 
 class HierarchySpec(Frozen):
-    """How a column generalises. Exactly one of the first seven is given.
+    """How a column generalises. Exactly one of the first eight is given.
 
     `file`: CSV, one leaf per row, one level per column. `tree`: nested tables, leaves as lists. `intervals`: nested
-    widths, half-open, counted from `origin`. `mask`: replace characters from the `right` or `left`, one per level.
+    widths, half-open, counted from `origin`. `cuts`: where half-open intervals meet; each further level drops every second cut,
+    and the outermost intervals have no end. `mask`: replace characters from the `right` or `left`, one per level.
     `dates`: units from fine to coarse. `frequency`: group sizes, most frequent values first. `flat`: the value or
     `*`. With `ranges` the default search may show ranges of an ordered column that are no nodes of the hierarchy.
     """
@@ -46,6 +47,7 @@ class HierarchySpec(Frozen):
     file: str | None = None
     tree: dict[str, Any] | None = None
     intervals: tuple[float, ...] | None = None
+    cuts: tuple[float, ...] | None = None
     mask: Literal["right", "left"] | None = None
     dates: tuple[Literal["week", "month", "quarter", "year", "decade", "century"], ...] | None = None
     frequency: tuple[int, ...] | None = None
@@ -65,6 +67,15 @@ class HierarchySpec(Frozen):
         """Whether blanks around the labels of `file` belong to them: in a file of a release, which nobody writes by hand."""
         return self._verbatim
 
+    @property
+    def cut_levels(self) -> tuple[tuple[float, ...], ...]:
+        """The cuts of each level, from fine to coarse."""
+        levels, cuts = [], self.cuts or ()
+        while cuts:
+            levels.append(cuts)
+            cuts = cuts[1::2]
+        return tuple(levels)
+
     def of_a_release(self) -> HierarchySpec:
         """The same description of a file that a release published."""
         same = self.model_copy()
@@ -73,13 +84,17 @@ class HierarchySpec(Frozen):
 
     @model_validator(mode="after")
     def _one_kind(self) -> HierarchySpec:
-        kinds = [self.file, self.tree, self.intervals, self.mask, self.dates, self.frequency, self.flat or None]
+        kinds = [self.file, self.tree, self.intervals, self.cuts, self.mask, self.dates, self.frequency, self.flat or None]
         if sum(kind is not None for kind in kinds) != 1:
-            raise ValueError("a hierarchy is exactly one of file, tree, intervals, mask, dates, frequency or flat = true")
+            raise ValueError("a hierarchy is exactly one of file, tree, intervals, cuts, mask, dates, frequency or flat = true")
         for widths, what in ((self.intervals, "intervals"), (self.frequency, "frequency")):
             sound = widths and all(0 < width <= _WIDEST for width in widths) and list(widths) == sorted(set(widths))
             if widths is not None and not sound:
                 raise ValueError(f"{what} must be a list of growing positive numbers, none above {_WIDEST:.0e}")
+        if self.cuts is not None and not (
+            self.cuts and all(abs(cut) <= _WIDEST for cut in self.cuts) and list(self.cuts) == sorted(set(self.cuts))
+        ):
+            raise ValueError(f"cuts must be a list of growing numbers, none beyond {_WIDEST:.0e}")
         for widths in (self.intervals, self.frequency):
             if widths and any(abs(b / a - round(b / a)) > 1e-9 for a, b in zip(widths, widths[1:], strict=False)):
                 raise ValueError("each width must be a multiple of the one before, so that the groups nest")

@@ -233,7 +233,7 @@ def schema_with_hierarchies(
         tree = None
         if spec is not None and (spec.file is not None or spec.tree is not None):
             tree = _declared(name, spec, owner.folder)
-        elif spec is not None and column.role == "quasi" and _by_parameters(spec):
+        elif spec is not None and column.role == "quasi" and _by_parameters(described):
             columns[name] = column.model_copy(update={"hierarchy": spec.model_copy(update={"missing": "refuse"})})
         elif name in measured and name in trees:
             tree = _of_released_values(trees[name], table, name)
@@ -258,8 +258,11 @@ def _declared(name: str, spec: HierarchySpec, folder: str | None) -> Hierarchy:
     return from_tree(spec.tree or {}, name=name)
 
 
-def _by_parameters(spec: HierarchySpec) -> bool:
-    return any(getattr(spec, kind) is not None for kind in _PARAMETERS)
+def _by_parameters(column: Column) -> bool:
+    """Cuts that were learnt from the data say something about them."""
+    spec = column.hierarchy
+    declared_cuts = spec is not None and spec.cuts is not None and column.source == "declared"
+    return declared_cuts or any(getattr(spec, kind) is not None for kind in _PARAMETERS)
 
 
 def _of_released_values(tree: Hierarchy, table: pa.Table, name: str) -> Hierarchy:
