@@ -52,8 +52,8 @@ class ColumnProfile:
     """One column. `unique_share` is the share of records whose value no other record has, or no other unit's where there is one;
     `entropy` is in nats; `mean_rows` and `most_rows` say how many records have the same value, on average and at most; `learnt`
     says that the type was found by looking at the values. `domain` lists the distinct values of texts, and of up to ten whole
-    numbers. Of more numbers `fullest` is the share of the known values in the fullest of about sixteen equal intervals; `cuts` are
-    rounded quantiles. `lengths` are those of the values as texts, in characters.
+    numbers. Of more numbers `fullest` is the share of the known values in the fullest of about sixteen equal intervals, `cuts`
+    are rounded quantiles. `lengths` are those of the values as texts, in characters.
 
     Smallest and largest value and the distinct values themselves are the owner's alone and never printed by
     `repr`.
