@@ -80,6 +80,12 @@ class ClassTable:
         return int(self.counts.sum())
 
     @property
+    def known_cells(self) -> dict[str, int]:
+        """How many records know each quasi-identifier."""
+        missing = {name: tree.index.get(None, -1) for name, tree in zip(self.quasi, self.hierarchies, strict=True)}
+        return {name: int(self.counts[self.codes[place] != missing[name]].sum()) for place, name in enumerate(self.quasi)}
+
+    @property
     def people(self) -> int:
         """All different units of the table; its records without a unit column."""
         return self.records if self.shares is None else -(-int(self.shares.sum()) // WHOLE)

@@ -44,12 +44,11 @@ class DetailKept(Measure[Rows | None, ReleasedTable]):
 
     def score(self, original: Rows | None, released: ReleasedTable) -> Score:
         """The mean, and the counts of each column."""
-        if original is None:
+        if original is None and not released.known_cells:
             raise InputError("detail_kept counts the cells that were known: pass the original")
-        columns = shown_columns(original, released)
-        rows, parts, shares = rows_of(original), {}, []
-        for column in columns:
-            cells = known_cells(column, int(rows.num_rows - rows.column(column.name).null_count), records_of(released))
+        parts, shares = {}, []
+        for column in shown_columns(original, released):
+            cells = known_cells(column, _known(column.name, original, released), records_of(released))
             if not cells.total:
                 continue
             parts[f"{column.name}, {KNOWN}"] = float(cells.total)
@@ -58,6 +57,14 @@ class DetailKept(Measure[Rows | None, ReleasedTable]):
             shares.append(1.0 - cells.width)
         meaning = "share of the detail of known cells that is left, a suppressed cell counting 0"
         return Score(self.key, sum(shares) / len(shares) if shares else 1.0, "higher", meaning, MappingProxyType(parts))
+
+
+def _known(name: str, original: Rows | None, released: ReleasedTable) -> int:
+    """How many records have a value: as a search counted them, which reads no row again."""
+    if name in released.known_cells or original is None:
+        return released.known_cells.get(name, 0)
+    rows = rows_of(original)
+    return int(rows.num_rows - rows.column(name).null_count)
 
 
 def known_cells(column: ShownColumn, total: int, records: int) -> KnownCells:
