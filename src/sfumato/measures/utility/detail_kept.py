@@ -17,6 +17,7 @@ from sfumato.data.released import ReleasedTable
 from sfumato.measures.utility.shown import Rows, ShownColumn, records_of, rows_of, shown_columns
 
 KNOWN, KEPT, WIDTH = "known cells", "kept", "mean width"
+_SHOWN = 4  # columns that are named in a summary
 
 
 @dataclass(frozen=True)
@@ -86,15 +87,20 @@ def known_cells(column: ShownColumn, total: int, records: int) -> KnownCells:
 
 
 def in_words(score: Score) -> list[str]:
-    """A line for each column, the one that lost most first, and which to look at."""
+    """What the columns that lost most have kept, in one line, and which to look at: a summary is short."""
     names = [part.removesuffix(f", {WIDTH}") for part in score.parts if part.endswith(f", {WIDTH}")]
     names.sort(key=lambda name: -score.parts[f"{name}, {WIDTH}"])
-    lines = [
+    columns = [
         f"{name}: {score.parts[f'{name}, {KEPT}']:,.0f} of {score.parts[f'{name}, {KNOWN}']:,.0f} known cells kept, "
         f"mean width {score.parts[f'{name}, {WIDTH}']:.2f}"
-        for name in names
+        for name in names[:_SHOWN]
     ]
+    rest = names[_SHOWN:]
+    if rest:
+        columns.append(f"{len(rest)} more, mean width at most {score.parts[f'{rest[0]}, {WIDTH}']:.2f}")
+    lines = ["; ".join(columns)] if columns else []
     costly = [name for name in names if score.parts[f"{name}, {WIDTH}"] > 0.0][:2]
     if len(names) > 1 and costly:
-        lines.append(f"{' and '.join(costly)} cost most: leave one out or coarsen it yourself, and the others keep more")
+        verb = "cost" if len(costly) > 1 else "costs"
+        lines.append(f"{' and '.join(costly)} {verb} most: leave one out or coarsen it yourself, and the others keep more")
     return lines
