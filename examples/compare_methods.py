@@ -21,10 +21,11 @@ METHODS = [
     sf.Mondrian(relaxed=True),
     sf.LocalRecoding(),
     sf.LocalRecoding(step=0.001),
+    sf.LeastLoss(),
     sf.CellSuppression(),
 ]
 WANTED = [sf.KAnonymity(5), sf.DistinctLDiversity(3, "diagnosis")]
-HEADINGS = ("method", "loss", "classes", "records per class", "suppressed", "query error", "CPU s")
+HEADINGS = ("method", "loss", "range shown", "classes", "records per class", "suppressed", "query error", "CPU s")
 
 
 def described(method: object) -> str:
@@ -42,11 +43,12 @@ def compared(people: sf.Microdata) -> list[tuple[str, ...]]:
         before = time.process_time()
         method.run(people, WANTED)
         spent = time.process_time() - before
-        release = sf.protect(people, WANTED, method, seed=1, utility=["loss", "average_class_size", "query_error"])
+        release = sf.protect(people, WANTED, method, seed=1, utility=["loss", "range_shown", "average_class_size", "query_error"])
         rows.append(
             (
                 f"`{described(method)}`",
                 f"{release.scores['loss']:.3f}",
+                f"{release.scores['range_shown']:.3f}",
                 f"{release.details['classes']:,}",
                 f"{release.scores['average_class_size']:.1f}",
                 f"{release.details['suppressed'] / len(people):.1%}",

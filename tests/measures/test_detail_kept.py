@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -60,3 +62,21 @@ def test_without_the_original_nothing_is_counted(release: sf.Release) -> None:
 
     with pytest.raises(InputError, match="pass the original"):
         DetailKept().score(None, ReleasedTable(release.data, release.content.public, records=1_000))
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_protect_says_by_default_what_was_kept_and_reads_no_row_again(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sfumato.measures.utility import detail_kept
+
+    table = line_list()
+    sf.data.write_file(table, tmp_path / "cases.parquet")
+    monkeypatch.setattr(detail_kept, "rows_of", None)  # the search has counted
+    people = sf.read(tmp_path / "cases.parquet", sf.Schema.of(quasi=["age", "onset"]), engine=engine)
+    release = sf.protect(people, [sf.KAnonymity(5)])
+    [score] = [score for score in release.owner.scores if score.measure == "detail_kept"]
+    for name in table.column_names:
+        assert score.parts[f"{name}, known cells"] == table.num_rows - table[name].null_count
+    assert any(line.startswith("detail    ") and "onset: " in line for line in summary_lines(release))
+    assert "detail_kept" not in str(release.certificate.to_mapping())  # it was computed from the original

@@ -62,6 +62,36 @@ def test_no_column_means_no_agreement() -> None:
         agreement_counts([], [])
 
 
+def test_the_extended_steps_end_where_plain_steps_end_after_many_more() -> None:
+    """The steps of the definition, one by one and a hundred thousand of them, from the same start; also where columns repeat."""
+    draw = np.random.default_rng(4)
+    for repeated in (False, True):
+        left = [draw.integers(0, values, 400).astype(np.int32) for values in (2, 3, 5, 9)]
+        left = [left[0], left[0], *left[2:]] if repeated else left
+        right = [np.where(draw.random(400) < 0.8, codes, draw.permutation(codes)).astype(np.int32) for codes in left]
+        counts = agreement_counts(left, right)
+        occurring = counts > 0
+        weights = counts[occurring].astype(float)
+        agree = ((np.arange(counts.size)[:, None] >> np.arange(4)) & 1)[occurring].astype(float)
+        overall = weights @ agree / weights.sum()
+        m, u = np.maximum(overall, 0.9), overall
+        for _ in range(100_000):
+            right_pair = np.prod(np.where(agree, m, 1 - m), axis=1) / 400
+            wrong_pair = np.prod(np.where(agree, u, 1 - u), axis=1) * (1 - 1 / 400)
+            believed = weights * right_pair / (right_pair + wrong_pair)
+            before = m
+            m = np.clip(believed @ agree / believed.sum(), 1e-6, 1 - 1e-6)
+            u = np.clip((weights - believed) @ agree / (weights - believed).sum(), 1e-6, 1 - 1e-6)
+            if np.abs(m - before).max() < 1e-14:
+                break
+        from sfumato.measures.risk.linkage import probabilistic_linkage as room
+
+        ours_m, ours_u, likelihood = room._climbed(weights, agree, np.maximum(overall, 0.9), overall, 1 / 400)
+        assert np.abs(ours_m - m).max() < 1e-4 and np.abs(ours_u - u).max() < 1e-6
+        both = np.prod(np.where(agree, m, 1 - m), axis=1) / 400 + np.prod(np.where(agree, u, 1 - u), axis=1) * (1 - 1 / 400)
+        assert likelihood >= float(weights @ np.log(both)) - 1e-6
+
+
 def test_expectation_maximisation_finds_the_planted_chances() -> None:
     """Expected pattern counts of 10⁸ pairs with known m, u: the maximum of the likelihood is where they were planted."""
     m, u, share = np.array([0.95, 0.8, 0.7, 0.9]), np.array([0.1, 0.05, 0.2, 0.02]), 1e-4

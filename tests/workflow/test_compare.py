@@ -89,15 +89,15 @@ def test_processes_and_this_process_find_the_same(people: sf.Microdata, found: A
 
 def test_what_was_measured_is_not_measured_again(people: sf.Microdata, found: Any, tmp_path: Path, monkeypatch: Any) -> None:
     seen: list[str] = []
-    real = measuring.evaluate
+    real = measuring.evaluate_each
 
-    def counted(data: Any, job: Any, measures: Any) -> Any:
-        seen.append(label_of(job.mask))
+    def counted(data: Any, method: Any, seeds: Any, measures: Any) -> Any:
+        seen.append(label_of(method))
         if len(seen) == 4:
             raise Cancelled("stopped")
-        return real(data, job, measures)
+        return real(data, method, seeds, measures)
 
-    monkeypatch.setattr(measuring, "evaluate", counted)
+    monkeypatch.setattr(measuring, "evaluate_each", counted)
     with pytest.raises(Cancelled):
         sf.compare(people, METHODS, runs=1, cache=tmp_path, workers=1)
     assert len(list(tmp_path.glob("*.json"))) == 3

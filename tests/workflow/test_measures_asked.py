@@ -38,7 +38,7 @@ def test_a_measure_is_a_key_a_table_or_a_value() -> None:
 
 def test_parameters_reach_the_measure() -> None:
     few, many = ({"name": "prosecutor_risk", "threshold": share} for share in (0.01, 0.9))
-    scores = [release(risk=[asked]).owner.scores[1] for asked in (few, many)]
+    scores = [release(risk=[asked]).owner.scores[-1] for asked in (few, many)]
     assert dict(scores[0].parts) != dict(scores[1].parts)
 
 

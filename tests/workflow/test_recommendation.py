@@ -131,3 +131,23 @@ def test_the_default_search_is_among_what_is_compared() -> None:
     methods = usual_methods(all_quasi(survey(60)))
     searches = {type(method.search).__name__ for method in methods if isinstance(method, sf.Recoded)}
     assert type(sf.Recoded(sf.KAnonymity(3)).search).__name__ in searches and "Mondrian" in searches
+
+
+def test_draws_of_a_search_share_one_search_and_are_those_of_separate_runs(people: sf.Microdata, monkeypatch: Any) -> None:
+    from sfumato.anonymity.search.mondrian import Mondrian
+
+    method, searches, solve = sf.Recoded(sf.KAnonymity(5), sf.Mondrian()), [], Mondrian.solve
+
+    def counted(search: Mondrian, *problem: Any) -> Any:
+        searches.append(search)
+        return solve(search, *problem)
+
+    monkeypatch.setattr(Mondrian, "solve", counted)
+    together = sf.compare(people, [method], cache=False, workers=1).points[0]
+    assert len(searches) == 1 and len(together.draws) == 4
+    from sfumato.workflow.comparing.compare import USUAL_RISK, _masked_measure
+
+    alone = [
+        _masked_measure(USUAL_RISK).score(people, method.apply(people, seed=f"compare/{run}").result).gain for run in range(4)
+    ]
+    assert [gain for gain, _ in together.draws] == pytest.approx(alone)

@@ -8,7 +8,7 @@ knows the recoding finds the class of a person, and one of its rows by guessing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Annotated
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from sfumato.anonymity.search.base import Search
+from sfumato.anonymity.search.base import Search, SearchOutcome
 from sfumato.anonymity.search.least_loss import LeastLoss
 from sfumato.core import randomness as sources
 from sfumato.core.declared import Declared
@@ -39,6 +39,15 @@ Int = NDArray[np.int64]
 
 _ROW = "source row of sfumato"
 NOT_PUBLISHED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """What a search decided about a table, before its cells are read as values: the same for every draw."""
+
+    table: pa.Table = field(repr=False)
+    outcome: SearchOutcome = field(repr=False)
+    shown: pa.Table = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -86,6 +95,25 @@ class Recoded(Declared):
             "search": {"name": type(self.search).__name__, **parameters(self.search)},
         }
 
+    def searched(self, data: Microdata, progress: Progress = silent) -> Searched:
+        """Search and recode. No search draws, so that several readings of one table share this."""
+        if data.schema.set_valued:
+            raise Unsupported(
+                f"Recoded: a generalised set cannot be read as one value ({', '.join(data.schema.set_valued)}); "
+                "protect the table and look at the measures of its release"
+            )
+        table = data.table()
+        numbered = _numbered(data, table)
+        numbered.hierarchies.update(data.hierarchies)  # over the same values
+        outcome = self.search.run(numbered, self.asked, progress=progress)
+        data.hierarchies.update(numbered.hierarchies)  # for the next search
+        recoding = outcome.result
+        if recoding.suppressed == recoding.records:
+            raise Infeasible("the guarantees can only be kept by suppressing every record")
+        quasi = tuple(outcome.table.quasi)
+        shown = numbered.relation.recode(RecodingTable.of(recoding, outcome.table.keys, quasi), [*quasi, _ROW])
+        return Searched(table, outcome, shown)
+
     def apply(
         self,
         data: Microdata,
@@ -93,25 +121,16 @@ class Recoded(Declared):
         randomness: Randomness | None = None,
         seed: int | str | None = None,
         progress: Progress = silent,
+        searched: Searched | None = None,
     ) -> Outcome[Masked]:
-        """Search, recode, and read every cell as a value; with a `seed` the same data give the same values."""
+        """Search, recode, and read every cell as a value; with a `seed` the same data give the same values. What was `searched`
+        before is not searched again."""
         require(randomness is None or seed is None, "pass randomness or a seed, not both")
-        drawn = randomness if randomness is not None else sources.default(seed)
-        if data.schema.set_valued:
-            raise Unsupported(
-                f"Recoded: a generalised set cannot be read as one value ({', '.join(data.schema.set_valued)}); "
-                "protect the table and look at the measures of its release"
-            )
-        table = original = data.table()
-        numbered = _numbered(data, table)
-        outcome = self.search.run(numbered, self.asked, progress=progress, randomness=drawn)
-        recoding = outcome.result
-        if recoding.suppressed == recoding.records:
-            raise Infeasible("the guarantees can only be kept by suppressing every record")
+        done = searched if searched is not None else self.searched(data, progress)
+        table, outcome, shown = done.table, done.outcome, done.shown
         quasi = tuple(outcome.table.quasi)
-        shown = numbered.relation.recode(RecodingTable.of(recoding, outcome.table.keys, quasi), [*quasi, _ROW])
         rows: Int = shown.column(_ROW).to_numpy().astype(np.int64)
-        draws = Draws(drawn)
+        draws = Draws(randomness if randomness is not None else sources.default(seed))
         for name in quasi:
             place = table.column_names.index(name)
             is_number = kind_of(table.schema.field(name).type, data.schema.columns[name]) == "number"
@@ -120,7 +139,7 @@ class Recoded(Declared):
         classes = np.full(table.num_rows, NOT_PUBLISHED, dtype=np.int64)
         classes[rows] = _classes([_codes(shown.column(name)) for name in quasi], rows.size)
         every_row = np.arange(table.num_rows, dtype=np.int64)
-        source = None if data.relation.engine == "memory" else (data.relation, original)
+        source = None if data.relation.engine == "memory" else (data.relation, done.table)
         read = Masked(table, data.schema, quasi, every_row, MappingProxyType({}), classes, source)
         kept = ("loss", "suppressed", "classes", "optimal", "gap", "objective")
         details = {name: outcome.details[name] for name in kept if name in outcome.details}

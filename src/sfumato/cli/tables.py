@@ -59,6 +59,7 @@ def inspect(
     json: Json = False,
 ) -> None:
     """Profile a table: what each column holds, who stands out, and a schema to start from; or check a schema against it."""
+    from sfumato.data.suggested_schema import proposal_reasons
     from sfumato.report.wording import counted
     from sfumato.workflow.inspect import dataset_id
     from sfumato.workflow.inspect import inspect as run
@@ -70,7 +71,8 @@ def inspect(
         if Path(schema_out).exists():
             kept, schema_out = schema_out, None
     profile = run(source, schema_out=schema_out, table=table, schema=schema)
-    facts = {**profile.to_mapping(), "schema_file": schema_out}
+    reasons = proposal_reasons(profile) if schema is None else {}
+    facts = {**profile.to_mapping(), "schema_file": schema_out, "proposals": reasons}
     rows = [
         (
             column["name"],
@@ -85,6 +87,7 @@ def inspect(
     lines = [f"{counted(facts['rows'], 'record')}, {counted(len(rows), 'column')}", ""]
     lines += table_lines(("column", "type", "distinct", "unique", "suggested role", "because"), rows)
     lines += ["", *_standing_out(facts)]
+    lines += [f"proposed: '{name}': {reason}" for name, reason in reasons.items()]
     lines += [f"unit: {facts['unit'] or 'none named'}; {facts['unit_reason']}"]
     lines += [f"note: {note}" for note in facts.get("notes", ())]
     lines += [] if schema is None else ["every value can be read as the type that the schema declares"]

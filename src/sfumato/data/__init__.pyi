@@ -8,6 +8,7 @@ from sfumato.data.schema import Schema as Schema
 
 # hierarchies
 from sfumato.data.hierarchy import Hierarchy as Hierarchy
+from sfumato.data.hierarchy_builders import from_cuts as from_cuts
 from sfumato.data.hierarchy_builders import from_dates as from_dates
 from sfumato.data.hierarchy_builders import from_frequencies as from_frequencies
 from sfumato.data.hierarchy_builders import from_intervals as from_intervals
@@ -28,6 +29,7 @@ from sfumato.data.writers import write_parquet as write_parquet
 # looking at a table
 from sfumato.data.profile import Profile as Profile
 from sfumato.data.profile import profile_table as profile_table
+from sfumato.data.suggested_schema import proposal_reasons as proposal_reasons
 from sfumato.data.suggested_schema import starting_schema as starting_schema
 
 # sample data

@@ -82,6 +82,12 @@ class ClassTable:
         return int(self.counts.sum())
 
     @property
+    def known_cells(self) -> dict[str, int]:
+        """How many records know each quasi-identifier."""
+        missing = {name: tree.index.get(None, -1) for name, tree in zip(self.quasi, self.hierarchies, strict=True)}
+        return {name: int(self.counts[self.codes[place] != missing[name]].sum()) for place, name in enumerate(self.quasi)}
+
+    @property
     def people(self) -> int:
         """All different units of the table; its records without a unit column."""
         return self.records if self.shares is None else -(-int(self.shares.sum()) // WHOLE)
@@ -317,7 +323,7 @@ def _free_to_range(column: Column, physical: pa.DataType) -> bool:
         or (column.type is None and (pa.types.is_integer(value_type) or pa.types.is_floating(value_type)))
     )
     spec = column.hierarchy
-    proposed = column.source == "data" and spec is not None and (spec.intervals is not None or spec.flat is not None)
+    proposed = column.source == "data" and spec is not None and any((spec.intervals, spec.cuts, spec.flat))
     return in_order and column.items is None and (spec is None or spec.ranges or proposed)
 
 

@@ -1,4 +1,4 @@
-"""Hierarchies over the values that occur, from a description: a file, a tree, intervals, masks, dates, frequency groups.
+"""Hierarchies over the values that occur, from a description: a file, a tree, intervals, cuts, masks, dates, frequency groups.
 
 Each builder takes the description and the values that occur, and returns a tree that covers them. What a builder
 learns from the data (the frequencies) is marked `source = "data"`.
@@ -6,6 +6,7 @@ learns from the data (the frequencies) is marked `source = "data"`.
 
 from __future__ import annotations
 
+import bisect
 import datetime
 import difflib
 import sys
@@ -41,6 +42,8 @@ def build(
         tree = from_tree(spec.tree, name=name)
     elif spec.intervals is not None:
         tree = from_intervals(domain, spec.intervals, origin=spec.origin, name=name)
+    elif spec.cuts is not None:
+        tree = from_cuts(domain, spec.cut_levels, name=name)
     elif spec.mask is not None:
         tree = from_mask(domain, direction=spec.mask, width=spec.width, alphabet=spec.alphabet)
     elif spec.dates is not None:
@@ -96,6 +99,30 @@ def from_intervals(
         bounds = [(start + step * width, start + (step + 1) * width) for step, width in zip(steps, exact_widths, strict=True)]
         rows.append([value, *(f"[{text_of(float(lo))}, {text_of(float(hi))})" for lo, hi in bounds), ROOT])
     return Hierarchy.from_levels(rows or [[ROOT] * (len(widths) + 2)], name=f"intervals of '{name}'")
+
+
+def from_cuts(values: Sequence[str | None], levels: Sequence[Sequence[float]], *, name: str = "hierarchy") -> Hierarchy:
+    """Half-open intervals [lo, hi) between the cuts of each level; the outermost have no end: `[-inf, 10)` and `[500, inf)`."""
+    present = [value for value in values if value is not None]
+    numbers = as_numbers(present)
+    if numbers is None:
+        raise HierarchyError(f"column '{name}' has values that are not numbers, so it cannot have interval hierarchies")
+    rows = [
+        [value, *(cut_interval(number, cuts) for cuts in levels), ROOT] for value, number in zip(present, numbers, strict=True)
+    ]
+    return Hierarchy.from_levels(rows or [[ROOT] * (len(levels) + 2)], name=f"intervals of '{name}'")
+
+
+def cut_interval(number: float, cuts: Sequence[float]) -> str:
+    """The interval between two cuts that holds a number, as it is shown.
+
+    >>> cut_interval(10, (10, 50)), cut_interval(9.5, (10, 50)), cut_interval(70, (10, 50))
+    ('[10, 50)', '[-inf, 10)', '[50, inf)')
+    """
+    place = bisect.bisect_right(cuts, number)
+    low = str(text_of(float(cuts[place - 1]))) if place else "-inf"
+    high = str(text_of(float(cuts[place]))) if place < len(cuts) else "inf"
+    return f"[{low}, {high})"
 
 
 def _exact(number: str) -> int | Fraction:

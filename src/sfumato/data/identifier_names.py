@@ -86,6 +86,9 @@ SHARED = frozenset(
 PERSON_NUMBERS = frozenset(
     f"{who}{gap}id" for who in "patient person customer client member student employee user".split() for gap in (" ", "")
 ) | {"mrn", "medical record", "ssn", "social security", "national id", "pid"}
+_POSTCODES = frozenset({"zip", "zipcode", "postcode", "postal", "plz", "postleitzahl", "cep", "postnummer"}) | {
+    "postal code", "code postal", "codigo postal",
+}  # fmt: skip
 #: A last word that numbers things (`case_no`, `pat_nr`), and endings of one word that do (`kundennummer`, `patnr`).
 _NUMBERING = frozenset({"nr", "no", "num", "nbr", "number", "nummer", "numero", "numer", "kennung", "kennzeichen", "ref", "key"})
 _ENDINGS = ("nummer", "number", "nr")
@@ -116,6 +119,12 @@ def role_by_name(name: str) -> tuple[Role, str] | None:
                 if phrase in _PHRASES[role] and not (role == "unit" and _numbered(words)):
                     return role, phrase
     return ("identifier", " ".join(words)) if _numbered(words) else None
+
+
+def names_postcodes(name: str) -> bool:
+    """Whether the name of a column says that it holds postcodes."""
+    role = role_by_name(name)
+    return role is not None and role[1] in _POSTCODES
 
 
 def _numbered(words: Sequence[str]) -> bool:

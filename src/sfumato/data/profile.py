@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.read_result import normalise, type_name
 from sfumato.data.roles import Suggestion, suggest
 from sfumato.data.schema import Role, Type
+from sfumato.data.suggested_intervals import fullest_interval, nested_widths, quantile_cuts
 from sfumato.data.suggested_unit import SuggestedUnit, suggest_unit
 from sfumato.data.values import texts
 from sfumato.kernels.classes.grouping import group_columns
@@ -40,13 +42,18 @@ _MOST_COMBINATIONS = 150
 _SAMPLED_VALUES = 4_000
 _PATTERN_SHARE = 0.5
 _MOST_LISTED = 1_000
+#: Up to so many different whole numbers may be codes of categories; they are listed as texts are.
+MOST_CODES = 10
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
 class ColumnProfile:
     """One column. `unique_share` is the share of records whose value no other record has, or no other unit's where there is one;
     `entropy` is in nats; `mean_rows` and `most_rows` say how many records have the same value, on average and at most; `learnt`
-    says that the type was found by looking at the values.
+    says that the type was found by looking at the values. `domain` lists the distinct values of texts, and of up to ten whole
+    numbers. Of more numbers `fullest` is the share of the known values in the fullest of about sixteen equal intervals, `cuts`
+    are rounded quantiles. `lengths` are those of the values as texts, in characters.
 
     Smallest and largest value and the distinct values themselves are the owner's alone and never printed by
     `repr`.
@@ -67,6 +74,9 @@ class ColumnProfile:
     mean_rows: float = 0.0
     most_rows: int = 0
     learnt: bool = False
+    fullest: float | None = None
+    cuts: tuple[float, ...] = field(default=(), repr=False)
+    lengths: tuple[int, ...] = ()
 
     def to_mapping(self) -> PlainDict:
         """For JSON; the distinct values are left out."""
@@ -221,6 +231,7 @@ def _describe(name: str, column: pa.ChunkedArray, rows: int, role: Role | None) 
         mean_length=sum(lengths) / max(len(lengths), 1), named=role_by_name(name), patterns=patterns,
     )  # fmt: skip
     listed = kind in ("string", "boolean") and 0 < distinct <= _MOST_LISTED
+    codes = kind in ("integer", "number") and 0 < distinct <= MOST_CODES and all(map(_WHOLE.fullmatch, coded.texts))
     described = ColumnProfile(
         name=name,
         type=kind,
@@ -233,11 +244,27 @@ def _describe(name: str, column: pa.ChunkedArray, rows: int, role: Role | None) 
         patterns=patterns,
         smallest=smallest,
         largest=largest,
-        domain=tuple(sorted(coded.texts)) if listed else None,
+        domain=tuple(sorted(coded.texts, key=int if codes else None)) if listed or codes else None,
         mean_rows=float(values.sum()) / distinct if distinct else 0.0,
         most_rows=int(values.max(initial=0)),
+        lengths=tuple(sorted(set(lengths))),
     )
+    if kind in ("integer", "number") and distinct > MOST_CODES:
+        described = _with_intervals(described, coded)
     return described, (coded.codes, int(coded.counts.size))
+
+
+def _with_intervals(column: ColumnProfile, coded: _Coded) -> ColumnProfile:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    numbers = pc.fill_null(coded.values.cast(pa.float64(), safe=False), math.nan).to_numpy(zero_copy_only=False)
+    kept = np.isfinite(numbers) & (coded.counts[:-1] > 0)
+    numbers, counts, whole = numbers[kept], coded.counts[:-1][kept], column.type == "integer"
+    widths = nested_widths(float(np.ptp(numbers)) if numbers.size else 0.0, whole)
+    if not widths:
+        return column
+    return replace(column, fullest=fullest_interval(numbers, counts, widths[0]), cuts=quantile_cuts(numbers, counts, whole))
 
 
 def _extent(array: pa.Array, kind: Type) -> tuple[float | str | None, float | str | None]:

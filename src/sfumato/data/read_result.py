@@ -184,7 +184,7 @@ def _typed(
 ) -> TypedColumn:
     if as_text:
         return TypedColumn(CodedText.of(column).to_arrow(), "string")
-    declared_type = declared.type if declared is not None else None
+    declared_type = declared.stored_type if declared is not None else None
     missing = frozenset(declared.missing) if declared is not None else frozenset()
     typed = _read(name, column, textual, declared_type, missing, lenient=lenient)
     return replace(typed, array=without_number_codes(typed.array, missing)) if missing else typed

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, Unsupported, all_at_once
 from sfumato.data.schema import Column, Schema
-from sfumato.data.values import CodedText
+from sfumato.data.values import CodedText, as_numbers
 
 Kind = Literal["number", "ordered", "category"]
 Real = NDArray[np.float64]
@@ -176,7 +176,8 @@ def column_of(column: pa.ChunkedArray, name: str, described: Column) -> NumberCo
     coded = CodedText.of(column)
     labels = tuple(coded.values.to_pylist())
     if described.order is not None:
-        return _ordered(name, coded.codes, labels, described.order, column.type)
+        listed = described.order if described.source == "declared" else _extended(described.order, labels)
+        return _ordered(name, coded.codes, labels, listed, column.type)
     order = sorted(range(len(labels)), key=labels.__getitem__)
     place = np.empty(len(labels) + 1, dtype=np.int32)
     place[order] = np.arange(len(labels), dtype=np.int32)
@@ -188,7 +189,7 @@ def kind_of(arrow: pa.DataType, described: Column) -> Kind:
     """Number, ordered category or category: by the schema, then by the Arrow type."""
     if described.order is not None:
         return "ordered"
-    if described.type in ("string", "boolean") or described.domain is not None:
+    if described.type in ("string", "boolean", "category") or described.domain is not None:
         return "category"
     counted = pa.types.is_integer(arrow) or pa.types.is_floating(arrow) or pa.types.is_decimal(arrow)
     return "number" if counted or pa.types.is_date(arrow) or pa.types.is_timestamp(arrow) else "category"
@@ -236,6 +237,13 @@ def _numbers(column: pa.ChunkedArray, name: str) -> Real:
 
 def _floats(column: pa.ChunkedArray) -> Real:
     return np.array(pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy(), dtype=np.float64)
+
+
+def _extended(order: Sequence[str], labels: Sequence[str]) -> tuple[str, ...]:
+    """An order that was learnt binds nobody: values that it does not list stand at their place among numbers, or at the end."""
+    values = (*order, *sorted(set(labels) - set(order)))
+    numbers = as_numbers(values)
+    return values if numbers is None else tuple(value for _, value in sorted(zip(numbers, values, strict=True)))
 
 
 def _ordered(name: str, codes: Codes, labels: Sequence[str], order: Sequence[str], arrow: pa.DataType) -> CategoryColumn:

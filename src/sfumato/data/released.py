@@ -32,7 +32,8 @@ class ReleasedTable:
     """The rows that were published.
 
     `records` is how many records the original had, so that `records - table.num_rows` were suppressed. `ranges`
-    describes shown values that are no hierarchy node (ranges made by partitioning), by column and text.
+    describes shown values that are no hierarchy node (ranges made by partitioning), by column and text. `known_cells` says, by
+    column, how many records of the original have a value, where that was counted.
     """
 
     table: pa.Table = field(repr=False)
@@ -40,6 +41,7 @@ class ReleasedTable:
     hierarchies: Mapping[str, Hierarchy] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     records: int = 0
     ranges: Mapping[str, Mapping[str, ShownValue]] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    known_cells: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
     @property
     def suppressed(self) -> int:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Role = Literal["identifier", "quasi", "sensitive", "plain", "weight", "unit"]
 Type = Literal["string", "integer", "number", "boolean", "date", "datetime"]
+#: What a schema may declare: the types in which values are held, and codes of categories, which are held as texts.
+DeclaredType = Literal["string", "integer", "number", "boolean", "date", "datetime", "category"]
 Source = Literal["declared", "data"]
 
 
@@ -33,10 +35,11 @@ class Frozen(BaseModel):
 
 
 class HierarchySpec(Frozen):
-    """How a column generalises. Exactly one of the first seven is given.
+    """How a column generalises. Exactly one of the first eight is given.
 
     `file`: CSV, one leaf per row, one level per column. `tree`: nested tables, leaves as lists. `intervals`: nested
-    widths, half-open, counted from `origin`. `mask`: replace characters from the `right` or `left`, one per level.
+    widths, half-open, counted from `origin`. `cuts`: where half-open intervals meet; each further level drops every second cut,
+    and the outermost intervals have no end. `mask`: replace characters from the `right` or `left`, one per level.
     `dates`: units from fine to coarse. `frequency`: group sizes, most frequent values first. `flat`: the value or
     `*`. With `ranges` the default search may show ranges of an ordered column that are no nodes of the hierarchy.
     """
@@ -44,6 +47,7 @@ class HierarchySpec(Frozen):
     file: str | None = None
     tree: dict[str, Any] | None = None
     intervals: tuple[float, ...] | None = None
+    cuts: tuple[float, ...] | None = None
     mask: Literal["right", "left"] | None = None
     dates: tuple[Literal["week", "month", "quarter", "year", "decade", "century"], ...] | None = None
     frequency: tuple[int, ...] | None = None
@@ -63,6 +67,15 @@ class HierarchySpec(Frozen):
         """Whether blanks around the labels of `file` belong to them: in a file of a release, which nobody writes by hand."""
         return self._verbatim
 
+    @property
+    def cut_levels(self) -> tuple[tuple[float, ...], ...]:
+        """The cuts of each level, from fine to coarse."""
+        levels, cuts = [], self.cuts or ()
+        while cuts:
+            levels.append(cuts)
+            cuts = cuts[1::2]
+        return tuple(levels)
+
     def of_a_release(self) -> HierarchySpec:
         """The same description of a file that a release published."""
         same = self.model_copy()
@@ -71,13 +84,17 @@ class HierarchySpec(Frozen):
 
     @model_validator(mode="after")
     def _one_kind(self) -> HierarchySpec:
-        kinds = [self.file, self.tree, self.intervals, self.mask, self.dates, self.frequency, self.flat or None]
+        kinds = [self.file, self.tree, self.intervals, self.cuts, self.mask, self.dates, self.frequency, self.flat or None]
         if sum(kind is not None for kind in kinds) != 1:
-            raise ValueError("a hierarchy is exactly one of file, tree, intervals, mask, dates, frequency or flat = true")
+            raise ValueError("a hierarchy is exactly one of file, tree, intervals, cuts, mask, dates, frequency or flat = true")
         for widths, what in ((self.intervals, "intervals"), (self.frequency, "frequency")):
             sound = widths and all(0 < width <= _WIDEST for width in widths) and list(widths) == sorted(set(widths))
             if widths is not None and not sound:
                 raise ValueError(f"{what} must be a list of growing positive numbers, none above {_WIDEST:.0e}")
+        if self.cuts is not None and not (
+            self.cuts and all(abs(cut) <= _WIDEST for cut in self.cuts) and list(self.cuts) == sorted(set(self.cuts))
+        ):
+            raise ValueError(f"cuts must be a list of growing numbers, none beyond {_WIDEST:.0e}")
         for widths in (self.intervals, self.frequency):
             if widths and any(abs(b / a - round(b / a)) > 1e-9 for a, b in zip(widths, widths[1:], strict=False)):
                 raise ValueError("each width must be a multiple of the one before, so that the groups nest")
@@ -87,7 +104,8 @@ class HierarchySpec(Frozen):
 class Column(Frozen):
     """One column: its `role`, `type`, what it may contain and how it generalises.
 
-    `source` says where type, bounds and domain come from: `declared` by the owner or learnt from the `data`. `importance`
+    `type = "category"` says that whole numbers are codes: they are kept as they are written and nobody computes with them.
+    `source` says where type, bounds, domain and order come from: `declared` by the owner or learnt from the `data`. `importance`
     weighs the column in the loss. `missing` lists codes that mean "no value". `order` lists the values of an
     ordered category. `items` is the separator of a set-valued column, for instance `|`; its hierarchy is then one
     of single items. A quasi-identifier is generalised at least to `least_level` of its hierarchy and at most to
@@ -95,7 +113,7 @@ class Column(Frozen):
     """
 
     role: Role = "plain"
-    type: Type | None = None
+    type: DeclaredType | None = None
     bounds: tuple[float, float] | None = None
     domain: tuple[str, ...] | None = None
     order: tuple[str, ...] | None = None
@@ -109,6 +127,16 @@ class Column(Frozen):
     items: str | None = Field(default=None, min_length=1, max_length=3)
     least_level: int = Field(default=0, ge=0, le=10_000)
     greatest_level: int | None = Field(default=None, ge=0, le=10_000)
+
+    @property
+    def stored_type(self) -> Type | None:
+        """The type in which the values are held: codes of categories are texts."""
+        return "string" if self.type == "category" else self.type
+
+    @property
+    def declared_order(self) -> tuple[str, ...] | None:
+        """The order, unless it was learnt from the data and is that of the numbers: its values are values of records."""
+        return None if self.source == "data" and _in_order_of_numbers(self.order) else self.order
 
     @model_validator(mode="before")
     @classmethod
@@ -131,7 +159,7 @@ class Column(Frozen):
             raise ValueError("the lower bound is above the upper bound")
         if self.pseudonym and self.role not in ("identifier", "unit"):
             raise ValueError("pseudonym = true is for identifiers and units")
-        if self.bounds is not None and self.type in ("string", "boolean"):
+        if self.bounds is not None and self.type in ("string", "boolean", "category"):
             raise ValueError("bounds are for numbers and dates; use domain for values")
         if self.items is not None:
             self._check_items()
@@ -314,8 +342,8 @@ class Schema(Frozen):
             changes["declared_unit"] = changes.pop("unit")
         return self.model_copy(update=changes)
 
-    def to_toml(self) -> str:
-        """The schema as a TOML file, ready to edit."""
+    def to_toml(self, reasons: Mapping[str, str] | None = None) -> str:
+        """The schema as a TOML file, ready to edit; `reasons`, by column, stand as comments beside their names."""
         import tomlkit
 
         document = tomlkit.document()
@@ -329,6 +357,8 @@ class Schema(Frozen):
         columns = tomlkit.table(is_super_table=True)
         for name, column in self.columns.items():
             entry = tomlkit.table()
+            if reasons is not None and name in reasons:
+                entry.comment("".join(letter if letter.isprintable() else " " for letter in reasons[name]))
             for key, value in column.model_dump(exclude_defaults=True, exclude_none=True).items():
                 if key == "hierarchy":
                     inline = tomlkit.inline_table()
@@ -342,6 +372,14 @@ class Schema(Frozen):
             columns[name] = entry
         document["columns"] = columns
         return tomlkit.dumps(document)
+
+
+def _in_order_of_numbers(order: Sequence[str] | None) -> bool:
+    """Whether the values are whole numbers that grow, so that nobody has to be told their order."""
+    if order is None or not all(value.removeprefix("-").isdecimal() for value in order):
+        return False
+    numbers = [int(value) for value in order]
+    return numbers == sorted(set(numbers))
 
 
 def _listed(value: Any) -> Any:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 
 from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.hierarchy_builders import cut_interval
 from sfumato.data.schema import Column, HierarchySpec
 from sfumato.data.values import as_numbers, text_of
 
@@ -63,7 +65,7 @@ class ShownLevel:
             return tree.height + (not tree.has_root or tree.height == 0)
         if spec.mask is not None:
             return spec.width or math.inf
-        return len(spec.intervals or spec.dates or spec.frequency or ()) + 1
+        return len(spec.intervals or spec.cut_levels or spec.dates or spec.frequency or ()) + 1
 
     @cached_property
     def _labels(self) -> set[str | None]:
@@ -84,7 +86,7 @@ class ShownLevel:
         if self._tree is not None:
             return self._tree_shows(text)
         if level == 0:
-            return text == ROOT or spec.intervals is None or as_numbers([text]) is not None
+            return text == ROOT or (spec.intervals is None and spec.cuts is None) or as_numbers([text]) is not None
         if (renamed := _RENAMED.fullmatch(text)) is not None and int(renamed["level"]) <= self._height:
             # a group has the lowest of its levels added, and all values are the root's
             if renamed["text"] == ROOT or int(renamed["level"]) <= level:
@@ -96,6 +98,8 @@ class ShownLevel:
             return fits and (not spec.width or len(text) <= spec.width)
         if spec.intervals is not None:
             return level <= len(spec.intervals) and _is_interval(text, spec.intervals[level - 1], spec.origin)
+        if spec.cuts is not None:
+            return level <= len(spec.cut_levels) and text in _between_cuts(spec.cut_levels[level - 1])
         if spec.dates is not None:
             return level <= len(spec.dates) and re.fullmatch(_DATES[spec.dates[level - 1]], text, re.ASCII) is not None
         return spec.frequency is not None and level <= len(spec.frequency) and _are_ranks(text)
@@ -116,6 +120,11 @@ def _are_ranks(text: str) -> bool:
     ends = _RANKS.fullmatch(text)
     first, last = map(int, ends.groups()) if ends is not None else (1, 0)
     return first <= last and (first - 1) % (last - first + 1) == 0
+
+
+def _between_cuts(cuts: Sequence[float]) -> set[str]:
+    """The texts of all intervals of a level."""
+    return {cut_interval(number, cuts) for number in (-math.inf, *cuts)}
 
 
 def _is_interval(text: str, width: float, origin: float) -> bool:

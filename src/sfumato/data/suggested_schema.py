@@ -1,18 +1,25 @@
 """A schema to start from, written from a profile for the owner to edit.
 
 Roles are suggestions; types, bounds and domains are marked `source = "data"`, because what is learnt from the data
-is not yet declared; hierarchies are chosen by the kind of value.
+is not yet declared; hierarchies are chosen by the kind of value. Where a proposal goes beyond the type of the values, it has
+a reason, which the command prints and the schema has as a comment.
 """
 
 from __future__ import annotations
 
-import math
+from sfumato.core.texts import percent
+from sfumato.data.identifier_names import names_postcodes
+from sfumato.data.profile import MOST_CODES, ColumnProfile, Profile
+from sfumato.data.schema import Column, HierarchySpec, Schema, Type
+from sfumato.data.suggested_intervals import CROWDED, nested_widths
 
-from sfumato.data.profile import ColumnProfile, Profile
-from sfumato.data.schema import Column, HierarchySpec, Schema
-
-_FINEST_INTERVALS = 16  # about so many intervals on the finest level
-_FEW_NUMBERS = 10
+_ROWS_PER_CODE = 5  # on average: in a small table few values say little
+_AS_FLAGS_HAVE = 2
+_POSTCODE, _CLEAR = "postcode", 0.8  # a kind of value, and the share of values that settles the matter
+#: Digits, digits and letters, letters and digits with a gap, nine digits: characters of the usual kinds of postcodes.
+_POSTCODE_WIDTHS = (5, 7, 8, 10)
+_MOST_DIGITS = 7
+_DIGITS = (10, 100, 1000, 10_000)  # masking a digit of a number
 
 
 def starting_schema(profile: Profile, dataset: str) -> Schema:
@@ -22,47 +29,122 @@ def starting_schema(profile: Profile, dataset: str) -> Schema:
     return Schema(dataset=dataset, unit="record" if alone else None, columns=columns)
 
 
-def nested_widths(extent: float, whole: bool) -> tuple[float, ...]:
-    """Doubling interval widths from a round number upward, as long as they divide the extent."""
-    if not math.isfinite(extent) or extent <= 0:
-        return ()
-    rough = extent / _FINEST_INTERVALS
-    power = 10.0 ** math.floor(math.log10(rough))
-    first = next(step * power for step in (1, 2, 5, 10) if step * power >= rough * (1 - 1e-9))
-    first = max(first, 2.0) if whole else float(f"{first:.6g}")
-    widths = []
-    width = first
-    while width < extent:
-        widths.append(float(f"{width:.12g}"))
-        width *= 2
-    return tuple(widths)
+def proposal_reasons(profile: Profile) -> dict[str, str]:
+    """Why the starting schema reads a column otherwise than its values alone suggest, by column; no values of records."""
+    reasons = {column.name: _reason(column) for column in profile.columns}
+    return {name: reason for name, reason in reasons.items() if reason}
 
 
 def _column(column: ColumnProfile) -> Column:
-    numeric = column.type in ("integer", "number")
+    if not _are_postcodes(column) and _are_codes(column):
+        ordered = column.distinct > _AS_FLAGS_HAVE  # numbers have an order, and two values need none
+        return Column(
+            role=column.role,
+            type="category",
+            domain=None if ordered else column.domain,
+            order=column.domain if ordered else None,
+            source="data",
+            hierarchy=HierarchySpec(flat=True),
+        )
+    kind = _proposed_type(column)
+    numeric = kind in ("integer", "number")
     bounds = None
     if numeric and isinstance(column.smallest, (int, float)) and isinstance(column.largest, (int, float)):
         bounds = (float(column.smallest), float(column.largest)) if column.role not in ("identifier", "unit") else None
     domain = column.domain if column.role in ("quasi", "sensitive") and not numeric else None
     return Column(
         role=column.role,
-        type=column.type,
+        type=kind,
         bounds=bounds,
         domain=domain,
-        source="data" if column.learnt or bounds is not None or domain is not None else "declared",
+        source="data" if column.learnt or kind != column.type or bounds is not None or domain is not None else "declared",
         hierarchy=_hierarchy(column) if column.role == "quasi" else None,
     )
+
+
+def _are_codes(column: ColumnProfile) -> bool:
+    """Few whole numbers, each in several rows. Only those that an outsider may know are masked and linked as categories; a
+    sensitive number stays one, so that it can be averaged."""
+    return (
+        column.role == "quasi"
+        and column.type in ("integer", "number")
+        and column.domain is not None
+        and _AS_FLAGS_HAVE <= column.distinct <= MOST_CODES
+        and column.mean_rows >= _ROWS_PER_CODE
+    )
+
+
+def _are_postcodes(column: ColumnProfile) -> bool:
+    """By the column's name, or by what its texts look like; digits of numbers say little alone."""
+    named, digits = names_postcodes(column.name), column.type == "integer" and _digits(column) is not None
+    looks = column.type == "string" and column.patterns.get(_POSTCODE, 0.0) >= _CLEAR
+    return column.role == "quasi" and (looks or named and (digits or column.type == "string" and _width(column) is not None))
+
+
+def _digits(column: ColumnProfile) -> tuple[int, ...] | None:
+    """How many digits the numbers of a column have, where postcodes have as many."""
+    inside = column.lengths and _POSTCODE_WIDTHS[0] - 2 <= column.lengths[0] and column.lengths[-1] <= _MOST_DIGITS
+    return column.lengths if inside and float(column.smallest or 0) >= 0 else None
+
+
+def _width(column: ColumnProfile) -> int | None:
+    """The one length of all values; of different ones that of the longest kind of postcode that they may be."""
+    if len(column.lengths) == 1:
+        return column.lengths[0]
+    return next((width for width in _POSTCODE_WIDTHS if column.lengths and column.lengths[-1] <= width), None)
+
+
+def _zeros_lost(column: ColumnProfile) -> bool:
+    return column.type == "integer" and len(column.lengths) > 1
+
+
+def _proposed_type(column: ColumnProfile) -> Type:
+    """Postcodes are texts, as long as their numbers have all digits."""
+    return "string" if _are_postcodes(column) and not _zeros_lost(column) else column.type
+
+
+def _by_quantiles(column: ColumnProfile) -> bool:
+    crowded = column.fullest is not None and column.fullest >= CROWDED and bool(column.cuts)
+    return column.role == "quasi" and crowded and not _are_postcodes(column)
+
+
+def _reason(column: ColumnProfile) -> str:
+    if _are_postcodes(column):
+        if _zeros_lost(column):
+            return (
+                "these look like postcodes that lost their leading zeros, so their last digits are grouped. Write them as texts "
+                'with all digits, and use hierarchy = {mask = "right", width = 5}.'
+            )
+        return f"these look like postcodes: texts whose last characters are masked, {_width(column)} characters wide."
+    if _are_codes(column):
+        ordered = column.distinct > _AS_FLAGS_HAVE
+        words = "codes of categories in their order (delete order if it means nothing)" if ordered else "codes of categories"
+        listed = "order" if ordered else "domain"
+        return (
+            f"{column.distinct} whole numbers, {MOST_CODES} or fewer, are read as {words}. "
+            f'To compute with them, write type = "integer" and delete {listed}.'
+        )
+    if _by_quantiles(column):
+        return (
+            f"equal widths would put {percent(column.fullest or 0.0)} of the known values into one interval ({percent(CROWDED)} "
+            "or more), so the intervals are cut at quantiles. Replace the cuts by limits that do not depend on the data."
+        )
+    return ""
 
 
 def _hierarchy(column: ColumnProfile) -> HierarchySpec:
     if column.type in ("date", "datetime"):
         return HierarchySpec(dates=("month", "quarter", "year", "decade"))
-    if column.type in ("integer", "number") and column.distinct > _FEW_NUMBERS:
+    if _are_postcodes(column):
+        return HierarchySpec(intervals=_DIGITS) if _zeros_lost(column) else HierarchySpec(mask="right", width=_width(column))
+    if _by_quantiles(column):
+        return HierarchySpec(cuts=column.cuts)
+    if column.type in ("integer", "number") and column.distinct > MOST_CODES:
         widths = nested_widths(float(column.largest or 0) - float(column.smallest or 0), column.type == "integer")
         if widths:
             return HierarchySpec(intervals=widths)
     if column.type == "string" and column.domain and _is_code(column.domain):
-        return HierarchySpec(mask="right")
+        return HierarchySpec(mask="right", width=len(column.domain[0]))
     return HierarchySpec(flat=True)
 
 

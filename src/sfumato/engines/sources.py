@@ -258,7 +258,7 @@ def _undeclared(data: Microdata, schema: Schema | None) -> frozenset[str]:
 
 def _types(schema: Schema | None) -> dict[str, Type]:
     columns = schema.columns if schema is not None else {}
-    return {name: column.type for name, column in columns.items() if column.type is not None}
+    return {name: stored for name, column in columns.items() if (stored := column.stored_type) is not None}
 
 
 def _missing(schema: Schema | None) -> dict[str, Sequence[str]]:

@@ -31,6 +31,7 @@ attribute = "diagnosis"
 
 [checks]
 attacks = ["Homogeneity", "Skewness"]
+utility = ["loss", "range_shown"]   # without this line also "detail_kept": what each column has kept
 """
 
 

@@ -74,10 +74,10 @@ def _is_value(data: Microdata, name: str) -> bool:
 
 def write_schema(profile: Profile, target: Path, dataset: str) -> None:
     """Write the starting schema, all of it or nothing, for its owner alone: domains and bounds are values of the data."""
-    from sfumato.data.suggested_schema import starting_schema
+    from sfumato.data.suggested_schema import proposal_reasons, starting_schema
     from sfumato.data.writers import atomic_path
 
-    text = _HEADING + _about_the_unit(profile) + starting_schema(profile, dataset).to_toml()
+    text = _HEADING + _about_the_unit(profile) + starting_schema(profile, dataset).to_toml(proposal_reasons(profile))
     with atomic_path(target, mode=0o600) as temporary:
         temporary.write_text(text, encoding="utf-8")
 

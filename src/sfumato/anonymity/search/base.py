@@ -65,7 +65,7 @@ class Search(Declared, ABC):
     #: What the searches are called of which it keeps one, where it runs several; a certificate names it.
     keeps_one_of: ClassVar[tuple[str, ...]] = ()
     #: What is measured of the use and of the risk of a release where nobody says.
-    usual_measures: ClassVar[tuple[tuple[str, ...], tuple[str, ...]]] = (("loss",), ())
+    usual_measures: ClassVar[tuple[tuple[str, ...], tuple[str, ...]]] = (("loss", "detail_kept"), ())
 
     def run(
         self,

@@ -53,7 +53,7 @@ class LeastLoss(Search):
     suppression: Suppression = 0.05
     step: Step = 0.01
 
-    usual_measures: ClassVar[tuple[tuple[str, ...], tuple[str, ...]]] = (("loss", RANGE_SHOWN), ())
+    usual_measures: ClassVar[tuple[tuple[str, ...], tuple[str, ...]]] = (("loss", RANGE_SHOWN, "detail_kept"), ())
     keeps_one_of: ClassVar[tuple[str, ...]] = tuple(KEPT.values())
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:

@@ -91,7 +91,7 @@ def _coded(name: str, column: Column, bins: int, missing: bool) -> DomainColumn 
             'Check it and set source = "declared"'
         )
     if values:
-        return _listed(name, column.type, values, missing)
+        return _listed(name, column.stored_type, values, missing)
     if column.type == "boolean":
         return _listed(name, "boolean", ("false", "true"), missing)
     if column.bounds is None:

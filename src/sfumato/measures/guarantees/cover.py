@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.values import as_numbers
 
-_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf"
 _INTERVAL = re.compile(rf"^\s*([\[(\]])\s*({_NUMBER})\s*[,;]\s*({_NUMBER})\s*([\])\[])\s*$")
 
 

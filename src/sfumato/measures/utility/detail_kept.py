@@ -17,6 +17,7 @@ from sfumato.data.released import ReleasedTable
 from sfumato.measures.utility.shown import Rows, ShownColumn, records_of, rows_of, shown_columns
 
 KNOWN, KEPT, WIDTH = "known cells", "kept", "mean width"
+_SHOWN = 4  # columns that are named in a summary
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,11 @@ class DetailKept(Measure[Rows | None, ReleasedTable]):
 
     def score(self, original: Rows | None, released: ReleasedTable) -> Score:
         """The mean, and the counts of each column."""
-        if original is None:
+        if original is None and not released.known_cells:
             raise InputError("detail_kept counts the cells that were known: pass the original")
-        columns = shown_columns(original, released)
-        rows, parts, shares = rows_of(original), {}, []
-        for column in columns:
-            cells = known_cells(column, int(rows.num_rows - rows.column(column.name).null_count), records_of(released))
+        parts, shares = {}, []
+        for column in shown_columns(original, released):
+            cells = known_cells(column, _known(column.name, original, released), records_of(released))
             if not cells.total:
                 continue
             parts[f"{column.name}, {KNOWN}"] = float(cells.total)
@@ -58,6 +58,14 @@ class DetailKept(Measure[Rows | None, ReleasedTable]):
             shares.append(1.0 - cells.width)
         meaning = "share of the detail of known cells that is left, a suppressed cell counting 0"
         return Score(self.key, sum(shares) / len(shares) if shares else 1.0, "higher", meaning, MappingProxyType(parts))
+
+
+def _known(name: str, original: Rows | None, released: ReleasedTable) -> int:
+    """How many records have a value: as a search counted them, which reads no row again."""
+    if name in released.known_cells or original is None:
+        return released.known_cells.get(name, 0)
+    rows = rows_of(original)
+    return int(rows.num_rows - rows.column(name).null_count)
 
 
 def known_cells(column: ShownColumn, total: int, records: int) -> KnownCells:
@@ -79,15 +87,20 @@ def known_cells(column: ShownColumn, total: int, records: int) -> KnownCells:
 
 
 def in_words(score: Score) -> list[str]:
-    """A line for each column, the one that lost most first, and which to look at."""
+    """What the columns that lost most have kept, in one line, and which to look at: a summary is short."""
     names = [part.removesuffix(f", {WIDTH}") for part in score.parts if part.endswith(f", {WIDTH}")]
     names.sort(key=lambda name: -score.parts[f"{name}, {WIDTH}"])
-    lines = [
+    columns = [
         f"{name}: {score.parts[f'{name}, {KEPT}']:,.0f} of {score.parts[f'{name}, {KNOWN}']:,.0f} known cells kept, "
         f"mean width {score.parts[f'{name}, {WIDTH}']:.2f}"
-        for name in names
+        for name in names[:_SHOWN]
     ]
+    rest = names[_SHOWN:]
+    if rest:
+        columns.append(f"{len(rest)} more, mean width at most {score.parts[f'{rest[0]}, {WIDTH}']:.2f}")
+    lines = ["; ".join(columns)] if columns else []
     costly = [name for name in names if score.parts[f"{name}, {WIDTH}"] > 0.0][:2]
     if len(names) > 1 and costly:
-        lines.append(f"{' and '.join(costly)} cost most: leave one out or coarsen it yourself, and the others keep more")
+        verb = "cost" if len(costly) > 1 else "costs"
+        lines.append(f"{' and '.join(costly)} {verb} most: leave one out or coarsen it yourself, and the others keep more")
     return lines

@@ -154,7 +154,8 @@ def usual_methods(people: Microdata) -> list[Method]:
     kinds = column_kinds(people)
     chosen: dict[str, Method] = {}
     for mask in (method for method in expanded(USUAL) if isinstance(method, Mask)):
-        able = tuple(name for name, kind in kinds.items() if kind in mask.handles)
+        handled = _preferred(mask, kinds.values())
+        able = tuple(name for name, kind in kinds.items() if kind in handled)
         rest = tuple(name for name in kinds if name not in able)
         if not able:
             continue
@@ -165,6 +166,14 @@ def usual_methods(people: Microdata) -> list[Method]:
             continue  # a mask for words alone; the numbers come with the others
         chosen[label_of(mask)] = mask
     return [*chosen.values(), *expanded(USUAL_RECODINGS)]
+
+
+def _preferred(mask: Mask, kinds: Iterable[Kind]) -> frozenset[Kind]:
+    """The kinds of columns that are left to a mask: one that needs an order has numbers, and ordered categories only where there
+    are no numbers. A few values in order have so many ties that their ranks hardly move."""
+    if "category" in mask.handles or "number" not in mask.handles or "number" not in kinds:
+        return mask.handles
+    return frozenset({"number"})
 
 
 def method_of(mapping: Plain) -> Method:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sfumato.anonymity.recoded import Recoded
+from sfumato.anonymity.recoded import Recoded, Searched
 from sfumato.core import registry
 from sfumato.core.certificate import plain
 from sfumato.core.errors import GuaranteeNotMet, InputError, SfumatoError
@@ -71,12 +71,26 @@ class Measures:
         )
 
 
-def evaluate(people: Microdata, job: Job, measures: Measures) -> PlainDict:
+def evaluate_each(people: Microdata, method: Method, seeds: Sequence[str], measures: Measures) -> list[PlainDict]:
+    """Every draw of a method; what a search decides is the same in all of them and is searched once."""
+    begun = time.process_time()
+    try:
+        searched = method.searched(people) if isinstance(method, Recoded) else None
+    except (InputError, GuaranteeNotMet) as error:
+        return [{"refused": str(error)}] * len(seeds)
+    searching = time.process_time() - begun
+    results = [_evaluate(people, method, seed, measures, searched) for seed in seeds]
+    if results and "seconds" in results[0]:
+        results[0]["seconds"] += searching
+    return results
+
+
+def _evaluate(people: Microdata, method: Method, seed: str, measures: Measures, searched: Searched | None) -> PlainDict:
     """Mask and measure once: `risk`, `loss`, further `scores`, their `parts`; or why the method was `refused`."""
     begun = time.process_time()
-    mask, left = fitted(job.mask, people)
+    mask, left = fitted(method, people)
     try:
-        outcome = mask.apply(people, seed=job.seed)
+        outcome = mask.apply(people, seed=seed, searched=searched) if isinstance(mask, Recoded) else mask.apply(people, seed=seed)
         masked = outcome.result
         by = measures.risk if masked.rows is not None else measures.unaligned_risk
         risk = by.score(people, masked)
@@ -119,24 +133,42 @@ def run_all(
     progress: Progress,
     done: Callable[[Job, Plain], None],
 ) -> None:
-    """Do every job, on as many processes as `workers` says; `done` hears of each as it ends."""
-    description = measures.described() if workers > 1 and len(jobs) >= _FEW_JOBS else None
-    apart = [job for job in jobs if description is not None and _is_public(job.mask)]
-    here = [job for job in jobs if job not in apart]
+    """Do every job, on as many processes as `workers` says; `done` hears of each as it ends.
+
+    Draws of a search go together to one process, and first, because they take longest.
+    """
+    batches = _batches(jobs)
+    description = measures.described() if workers > 1 and len(batches) >= _FEW_JOBS else None
+    apart = [batch for batch in batches if description is not None and _is_public(batch[0].mask)]
+    here = [batch for batch in batches if batch not in apart]
     count = min(workers, len(apart))
     if count < 2 or len(apart) < _FEW_JOBS:
-        here, apart = list(jobs), []
+        here, apart = batches, []
     finished = 0
-    if apart and description is not None:
-        lines = [{"method": plain(job.mask.described()), "seed": job.seed} for job in apart]
-        for place, result in in_processes(_WORKER, people, description, lines, count):
+
+    def ended(batch: Sequence[Job], results: Sequence[Plain]) -> None:
+        nonlocal finished
+        for job, result in zip(batch, results, strict=True):
             finished += 1
-            done(apart[place], result)
-            progress("comparing", finished, len(jobs))
-    for job in here:
-        done(job, evaluate(people, job, measures))
-        finished += 1
+            done(job, result)
         progress("comparing", finished, len(jobs))
+
+    if apart and description is not None:
+        lines = [{"method": plain(batch[0].mask.described()), "seeds": [job.seed for job in batch]} for batch in apart]
+        for place, answer in in_processes(_WORKER, people, description, lines, count):
+            refused = {"refused": answer["refused"]} if "refused" in answer else None
+            ended(apart[place], answer["draws"] if refused is None else [refused] * len(apart[place]))
+    for batch in here:
+        ended(batch, evaluate_each(people, batch[0].mask, [job.seed for job in batch], measures))
+
+
+def _batches(jobs: Sequence[Job]) -> list[list[Job]]:
+    """The draws of each search together, then every other draw by itself."""
+    searches: dict[int, list[Job]] = {}
+    for job in jobs:
+        if isinstance(job.mask, Recoded):
+            searches.setdefault(job.number, []).append(job)
+    return [*searches.values(), *([job] for job in jobs if not isinstance(job.mask, Recoded))]
 
 
 def _described(measure: AnyMeasure) -> dict[str, Any]:

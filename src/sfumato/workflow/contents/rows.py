@@ -93,6 +93,7 @@ class Rows(Content):
     in_source_order: bool = False
     loss: float | None = None
     loss_per_attribute: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    known_cells: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     stored: bytes = field(default=b"", repr=False)  # the file that was verified
 
     named_in_certificates: ClassVar[bool] = False
@@ -115,7 +116,7 @@ class Rows(Content):
     @property
     def released(self) -> ReleasedTable:
         """The rows with what their texts stand for."""
-        return ReleasedTable(self.table, self.owners, self.hierarchies, self.records, self.ranges)
+        return ReleasedTable(self.table, self.owners, self.hierarchies, self.records, self.ranges, self.known_cells)
 
     @property
     def source_rows(self) -> NDArray[np.int64] | None:

@@ -82,7 +82,7 @@ class Reading:
         for name in rows.table.column_names:
             description = described.columns.get(name, Column())
             kind = kind_of(types.get(name, rows.table.schema.field(name).type))
-            column = ColumnReading(kind, description.missing, description.items, description.order)
+            column = ColumnReading(kind, description.missing, description.items, description.declared_order)
             tree = rows.hierarchies.get(name)
             if rows.public.columns[name].role == "quasi" and tree is not None:
                 spec = rows.owners.columns[name].hierarchy

@@ -70,6 +70,7 @@ class Changed:
     in_source_order: bool = False
     loss: float | None = None
     loss_per_attribute: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    known_cells: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
 
 def units_behind(rows: pa.Table, people: Microdata, unit: str, guarantees: Sequence[Guarantee]) -> UnitCounts:

@@ -99,8 +99,8 @@ def released_schema(schema: Schema, table: pa.Table) -> Schema:
     """The schema of the release: roles and types of what is published, nothing learnt from the original.
 
     Bounds, domains and hierarchies describe the original and stay with the owner; a declared order of a
-    sensitive attribute is needed to measure distances again, so it goes along. (What `TopBottomCoding` tells of itself has the
-    order of numeric codes of every column that it masks.)
+    sensitive attribute is needed to measure distances again, so it goes along; numbers have one of their own. (What
+    `TopBottomCoding` tells of itself has the order of numeric codes of every column that it masks.)
     """
     columns = {}
     for name in table.column_names:
@@ -109,7 +109,7 @@ def released_schema(schema: Schema, table: pa.Table) -> Schema:
         columns[name] = Column(
             role="plain" if described.role == "identifier" else described.role,
             type=type_name(table.schema.field(name).type),
-            order=described.order if sensitive else None,
+            order=described.declared_order if sensitive else None,
             domain=described.domain if sensitive and described.source == "declared" else None,
             label=described.label,
             items=described.items,
@@ -241,7 +241,7 @@ def schema_with_hierarchies(
         tree = None
         if spec is not None and (spec.file is not None or spec.tree is not None):
             tree = _declared(name, spec, owner.folder)
-        elif spec is not None and column.role == "quasi" and _by_parameters(spec):
+        elif spec is not None and column.role == "quasi" and _by_parameters(described):
             columns[name] = column.model_copy(update={"hierarchy": spec.model_copy(update={"missing": "refuse"})})
         elif name in measured and name in trees:
             tree = _of_released_values(trees[name], table, name)
@@ -266,8 +266,11 @@ def _declared(name: str, spec: HierarchySpec, folder: str | None) -> Hierarchy:
     return from_tree(spec.tree or {}, name=name)
 
 
-def _by_parameters(spec: HierarchySpec) -> bool:
-    return any(getattr(spec, kind) is not None for kind in _PARAMETERS)
+def _by_parameters(column: Column) -> bool:
+    """Cuts that were learnt from the data say something about them."""
+    spec = column.hierarchy
+    declared_cuts = spec is not None and spec.cuts is not None and column.source == "declared"
+    return declared_cuts or any(getattr(spec, kind) is not None for kind in _PARAMETERS)
 
 
 def _of_released_values(tree: Hierarchy, table: pa.Table, name: str) -> Hierarchy:

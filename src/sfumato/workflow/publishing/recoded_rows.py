@@ -56,6 +56,7 @@ def recoded_rows(request: ReleaseRequest, search: Search) -> Changed:
         ranges=shown_ranges(codes, recoding),
         loss=recoding.loss(codes.weights),
         loss_per_attribute=MappingProxyType(dict(zip(codes.quasi, recoding.loss_per_attribute().tolist(), strict=True))),
+        known_cells=MappingProxyType(codes.known_cells),
     )
 
 

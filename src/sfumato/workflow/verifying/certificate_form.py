@@ -25,6 +25,7 @@ _Entry = Annotated[str, StringConstraints(pattern=rf"^([0-9a-f]{{64}}|{NOT_ENTER
 #: The name of a class, or of a method of one: no praise, no sentence.
 _METHOD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}(\.[a-z_]{1,40})?")
 _MOST_LEVELS = 100
+_MOST_CUTS = 1000
 _MOST_VALUES = 1_000_000
 #: What a release says about its columns; bounds, codes and labels of values describe the original.
 _PUBLISHED = frozenset({"role", "type", "order", "domain", "label", "items", "hierarchy"})
@@ -210,16 +211,18 @@ def _harmless(hierarchy: Any, role: Any, certificate: Certificate) -> bool:
     if "file" in hierarchy:
         return not set(hierarchy) - {"file", "separator", "missing"} and str(hierarchy["file"]) in certificate.files
     frequency = hierarchy.get("frequency", [])
-    intervals = hierarchy.get("intervals", [])
+    intervals, cuts = hierarchy.get("intervals", []), hierarchy.get("cuts", [])
     width = hierarchy.get("width", 1)
     alphabet = hierarchy.get("alphabet", 1)
     return (
         role == "quasi"
-        and not set(hierarchy) - {"intervals", "origin", "mask", "width", "alphabet", "dates", "frequency"}
+        and not set(hierarchy) - {"intervals", "origin", "cuts", "mask", "width", "alphabet", "dates", "frequency"}
         and isinstance(frequency, list)
         and len(frequency) <= _MOST_LEVELS
         and isinstance(intervals, list)
         and len(intervals) <= _MOST_LEVELS
+        and isinstance(cuts, list)
+        and len(cuts) <= _MOST_CUTS
         and isinstance(width, int)
         and 0 < width <= _LONGEST_MASK
         and isinstance(alphabet, int)

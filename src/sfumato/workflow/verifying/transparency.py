@@ -33,7 +33,7 @@ KNOWS_THE_METHOD = "knows the method and its parameters, and values of a person'
 PUBLIC_POPULATION = "declared public by the owner"
 HIDDEN_POPULATION = "not published"
 KEPT_BY = "least range shown"
-HIERARCHY_KINDS = ("file", "tree", "intervals", "mask", "dates", "frequency", "flat")
+HIERARCHY_KINDS = ("file", "tree", "intervals", "cuts", "mask", "dates", "frequency", "flat")
 #: What is said of columns whose missing values a mask leaves missing; they are listed after it.
 MISSING_SHOWN = (
     "missing values stay missing, so that it is certain who has none, and what the mask tells about itself is about records that "
@@ -173,7 +173,7 @@ def _published_as(column: Column, population: str | None) -> tuple[str, ...]:
     """The kinds of trees that are published as this column describes its own."""
     spec = column.hierarchy
     if spec is None:
-        return ("flat", "frequency")
+        return ("flat", "frequency", "cuts")  # cuts that were learnt from the data are not published
     if spec.file is not None:
         return ("file", "tree", *(("frequency",) if population == PUBLIC_POPULATION else ()))
     return tuple(kind for kind in HIERARCHY_KINDS if getattr(spec, kind))
