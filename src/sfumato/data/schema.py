@@ -90,7 +90,8 @@ class Column(Frozen):
     `source` says where type, bounds and domain come from: `declared` by the owner or learnt from the `data`. `importance`
     weighs the column in the loss. `missing` lists codes that mean "no value". `order` lists the values of an
     ordered category. `items` is the separator of a set-valued column, for instance `|`; its hierarchy is then one
-    of single items.
+    of single items. `one_per_unit` declares that a unit has the same value in all its rows of this table (a year of birth):
+    questions then take one value for all of a unit's rows, so that conditions on the column separate units.
     """
 
     role: Role = "plain"
@@ -106,6 +107,7 @@ class Column(Frozen):
     labels: dict[str, str] | None = None  # value labels of statistical packages
     pseudonym: bool = False  # of an identifier: replace by a keyed pseudonym instead of dropping it
     items: str | None = Field(default=None, min_length=1, max_length=3)
+    one_per_unit: bool = False  # every unit has one value here; questions fix it where its rows differ
 
     @model_validator(mode="before")
     @classmethod

@@ -96,7 +96,8 @@ class OwnBook:
     def commit(self, reservation: Reservation, answer: object) -> StoredAnswer:
         """Store the answer; the first one to a question stays."""
         with self._lock:
-            return self._answers.setdefault(reservation.question, StoredAnswer(answer, "", ""))
+            # In place of a time the place among all answers, as text that sorts.
+            return self._answers.setdefault(reservation.question, StoredAnswer(answer, "", f"{len(self._answers):012}"))
 
     def answer(self, dataset: str, analyst: str, question_digest: str) -> StoredAnswer | None:
         """The stored answer to a question."""
