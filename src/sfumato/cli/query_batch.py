@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.cli.ledger import ledger_name
 from sfumato.cli.output import answer
+from sfumato.core.plain_data import PlainDict
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from sfumato.dp.session import Session
+
+    Keys = Mapping[str, Sequence[object]]
 
 _FREE = "nothing was asked and nothing was spent"
 
@@ -16,7 +21,7 @@ _FREE = "nothing was asked and nothing was spent"
 def ask_batch(
     session: Session,
     questions: list[str],
-    options: dict[str, Any],
+    options: PlainDict,
     confidence: float,
     free: tuple[bool, bool],
     ledger: str,
@@ -33,7 +38,7 @@ def ask_batch(
         _answer(session, questions, options, confidence, ledger, json)
 
 
-def _describe(session: Session, questions: list[str], keys: Any, json: bool) -> None:
+def _describe(session: Session, questions: list[str], keys: Keys | None, json: bool) -> None:
     described, composition = session.describe_batch(questions, keys=keys)
     lines = []
     for number, each in enumerate(described, 1):
@@ -42,7 +47,7 @@ def _describe(session: Session, questions: list[str], keys: Any, json: bool) -> 
     answer(facts, [*lines, composition, "", _FREE], json)
 
 
-def _answer(session: Session, questions: list[str], options: dict[str, Any], confidence: float, ledger: str, json: bool) -> None:
+def _answer(session: Session, questions: list[str], options: PlainDict, confidence: float, ledger: str, json: bool) -> None:
     from sfumato.report.answer_words import amount, answer_facts, answer_text
 
     answered = session.sql_batch(questions, **options)

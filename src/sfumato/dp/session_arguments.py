@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.errors import ParameterError
 from sfumato.data.microdata import Microdata
@@ -37,7 +37,7 @@ def dataset_of(tables: Mapping[str, Microdata]) -> str:
     return ids[0]
 
 
-def key_values(name: str, values: Sequence[Any]) -> tuple[Value, ...]:
+def key_values(name: str, values: Sequence[Value]) -> tuple[Value, ...]:
     """The values of a grouping key as they came with a question, each once."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence) or not values:
         raise ParameterError(f"keys: give '{name[:60]}' a list of values, or a SELECT of one column of a public table")

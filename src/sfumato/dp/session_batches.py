@@ -40,7 +40,17 @@ class Batches(ABC):
         questions = understood(check_batch(queries), keys, self._reader)
         return tuple(map(describe, questions)), parts_of(questions).sentence
 
-    def sql_batch(self, queries: Sequence[str], **loss: Any) -> BatchAnswer:  # as `sql` takes it
+    def sql_batch(
+        self,
+        queries: Sequence[str],
+        *,
+        epsilon: Number | None = None,
+        delta: Number | None = None,
+        rho: Number | None = None,
+        max_rows: int | None = None,
+        max_groups: int | None = None,
+        keys: Mapping[str, Sequence[object]] | None = None,
+    ) -> BatchAnswer:
         """Answer several questions, each at this loss, under one charge: all of them or none.
 
         The charge is the sum of their losses, and of questions that provably have no unit in common the largest alone; `batch`
@@ -50,7 +60,8 @@ class Batches(ABC):
         from sfumato.dp.sql.batch import check_batch
         from sfumato.dp.sql.measuring import check_plans
 
-        asked, _ = self._several(check_batch(queries), **loss)
+        loss: dict[str, Number | None] = {"epsilon": epsilon, "delta": delta, "rho": rho}
+        asked, _ = self._several(check_batch(queries), **loss, max_rows=max_rows, max_groups=max_groups, keys=keys)
         for question, priced in asked:
             check_plans(question, priced)
         return answer_batch(self._asker(), asked)

@@ -33,7 +33,7 @@ class UnitCondition:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _TracedRows:
     """Rows under a plan: what holds for each of them, and what its columns are."""
 
     conditions: tuple[e.Expression, ...]
@@ -58,16 +58,16 @@ class _Tracing:
         self.kinds[name] = kind
         return e.Reference(name)
 
-    def rows(self, plan: p.Plan) -> _Rows:
+    def rows(self, plan: p.Plan) -> _TracedRows:
         match plan:
             case p.Scan(name, fields):
-                return _Rows((), {each.name: self._stored(self.tables[name], each) for each in fields})
+                return _TracedRows((), {each.name: self._stored(self.tables[name], each) for each in fields})
             case p.Filter(source, condition):
                 below = self.rows(source)
-                return _Rows((*below.conditions, _about_values(substituted(condition, below.columns))), below.columns)
+                return _TracedRows((*below.conditions, _about_values(substituted(condition, below.columns))), below.columns)
             case p.Project(source, named):
                 below = self.rows(source)
-                return _Rows(below.conditions, {each.name: substituted(each.expression, below.columns) for each in named})
+                return _TracedRows(below.conditions, {each.name: substituted(each.expression, below.columns) for each in named})
             case p.Join():
                 return self._joined(plan)
             case p.PerUnitAggregate():
@@ -82,28 +82,30 @@ class _Tracing:
             return self.shared(f"unit {table.unit}, {stored.kind}", stored.kind)
         return self.alone(stored.kind)
 
-    def _joined(self, plan: p.Join) -> _Rows:
+    def _joined(self, plan: p.Join) -> _TracedRows:
         left, right = self.rows(plan.left), self.rows(plan.right)
         matched = {name for _, name in plan.on}
         if plan.kind == "inner":
             others = {name: held for name, held in right.columns.items() if name not in matched}
-            return _Rows((*left.conditions, *right.conditions), {**left.columns, **others})
+            return _TracedRows((*left.conditions, *right.conditions), {**left.columns, **others})
         # A row without a match has missing values, whatever the unit's own value is.
         kinds = p.columns(plan.right)
-        return _Rows(left.conditions, {**left.columns, **{n: self.alone(kinds[n]) for n in right.columns if n not in matched}})
+        return _TracedRows(
+            left.conditions, {**left.columns, **{n: self.alone(kinds[n]) for n in right.columns if n not in matched}}
+        )
 
-    def _per_unit(self, plan: p.PerUnitAggregate) -> _Rows:
+    def _per_unit(self, plan: p.PerUnitAggregate) -> _TracedRows:
         below, kinds = self.rows(plan.source), p.columns(plan)
         columns = {name: below.columns[name] for name in (plan.unit, *plan.keys)}
         if plan.keys:
-            return _Rows(below.conditions, columns | {each.name: self.alone(kinds[each.name]) for each in plan.aggregates})
+            return _TracedRows(below.conditions, columns | {each.name: self.alone(kinds[each.name]) for each in plan.aggregates})
         # One row per unit: its aggregates are functions of all rows that the unit has below.
         source = normal_rows(plan.source, _named(self.tables))
         for each in plan.aggregates:
             parts = [None if part is None else source.of(part) for part in (each.expression, each.where)]
             name = form("per unit", source.rows, source.of(e.Reference(plan.unit)), each.function, parts)
             columns[each.name] = self.shared(name, kinds[each.name])
-        return _Rows(below.conditions, columns)
+        return _TracedRows(below.conditions, columns)
 
 
 def unit_condition(question: Question, own: str) -> UnitCondition:
