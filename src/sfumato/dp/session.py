@@ -31,6 +31,7 @@ from sfumato.ledger.amounts import LossAmount
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from sfumato.dp.accounting.odometer import Reading
     from sfumato.dp.algorithms.base import Algorithm
     from sfumato.dp.frame import Frame
     from sfumato.dp.sql.answer import QueryAnswer
@@ -258,6 +259,17 @@ class Session(Batches):
     def remaining(self) -> LossAmount | None:
         """What the analyst may still spend."""
         return self._book.remaining(self.dataset, self.analyst)
+
+    def spent_so_far(self, delta: Number = Fraction(1, 10**6)) -> Reading:
+        """What the analyst's answers have lost so far, in this session and others on the ledger, at whatever time one looks.
+
+        The bound holds also if you look, stop or go on because of the answers. `delta` is the probability that it is ever
+        exceeded; what pure ε adds up to needs none.
+        """
+        from sfumato.dp.accounting.odometer import Odometer
+
+        charges = self._book.charges(self.dataset, self.analyst)
+        return Odometer(delta, charges.allowed).reading(each.guarantee() for each in charges.amounts)
 
     def release(
         self, algorithm: Algorithm, table: str | None = None, *, for_owner: bool = False, progress: Progress = silent
