@@ -31,7 +31,7 @@ from sfumato.ledger.amounts import LossAmount
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from sfumato.dp.accounting.odometer import Reading
+    from sfumato.dp.accounting.odometer import OdometerReading
     from sfumato.dp.algorithms.base import Algorithm
     from sfumato.dp.frame import Frame
     from sfumato.dp.sql.answer import QueryAnswer
@@ -260,7 +260,7 @@ class Session(Batches):
         """What the analyst may still spend."""
         return self._book.remaining(self.dataset, self.analyst)
 
-    def spent_so_far(self, delta: Number = Fraction(1, 10**6)) -> Reading:
+    def spent_so_far(self, delta: Number = Fraction(1, 10**6)) -> OdometerReading:
         """What the analyst's answers have lost so far, in this session and others on the ledger, at whatever time one looks.
 
         The bound holds also if you look, stop or go on because of the answers. `delta` is the probability that it is ever

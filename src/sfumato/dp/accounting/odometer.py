@@ -33,7 +33,7 @@ _SMALL = Amount(at_least=0, below=1, exact=True)
 
 
 @dataclass(frozen=True)
-class Reading:
+class OdometerReading:
     """What was lost by all answers so far: at most ε, except with probability δ, whenever one looks.
 
     `questions` were charged; `added` says that ε is their sum, which holds without an exception of its own.
@@ -74,7 +74,7 @@ class Odometer(Declared):
     delta: Annotated[Number, _SMALL, "the probability that the loss ever exceeds the reading"] = Fraction(1, 10**6)
     allowed: Annotated[Number, _SMALL, "what the questions' own δ may add up to"] = Fraction(0)
 
-    def reading(self, losses: Iterable[LossGuarantee]) -> Reading:
+    def reading(self, losses: Iterable[LossGuarantee]) -> OdometerReading:
         """The reading after these losses, which may have been chosen one by one by looking at earlier answers."""
         own, allowed = Fraction(self.delta), Fraction(self.allowed)
         total, rho, excepted, questions, pure = Fraction(0), Fraction(0), Fraction(0), 0, True
@@ -97,10 +97,10 @@ class Odometer(Declared):
             )
         bound = at_any_time(rho, own) if own > 0 else None
         if pure and (bound is None or total <= bound):
-            return Reading(total, allowed, questions, added=True)
+            return OdometerReading(total, allowed, questions, added=True)
         if bound is None:
             raise ParameterError("what was charged in ρ has no ε without a δ: say delta='1e-6'")
-        return Reading(bound, min(allowed + own, Fraction(1)), questions, added=False)
+        return OdometerReading(bound, min(allowed + own, Fraction(1)), questions, added=False)
 
 
 def at_any_time(rho: Fraction, delta: Fraction) -> Fraction:

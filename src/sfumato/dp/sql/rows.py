@@ -176,6 +176,8 @@ def _item(node: exp.Expression, lowering: Lowering, named: Scope) -> QueryRows:
             raise Unsupported("only declared tables can be read: no files, no table functions")
         if node.args.get("db") or node.args.get("catalog"):
             raise Unsupported("name a table of the session, without a schema or database before it")
+        for clause in _REFUSED.keys() & {name for name, value in node.args.items() if value}:
+            raise Unsupported(_REFUSED[clause])
         refuse_clauses(node, {"this", "alias"}, "a table")
         _refuse_renaming(node)
         sub_query = named.find(node.name)
