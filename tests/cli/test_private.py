@@ -567,3 +567,25 @@ def test_bounds_without_a_unit_are_said_to_have_no_effect(place: Path, capsys: p
     assert "--max-rows and --max-groups have no effect" in capsys.readouterr().err
     assert run(asked) == 0
     assert capsys.readouterr().err == ""
+
+
+def test_statements_separated_by_semicolons_are_one_batch(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    described = SCHEMA.replace('domain = ["f", "m"]', 'domain = ["f", "m"]\none_per_unit = true')
+    (place / "people.toml").write_text(described)
+    batch = "SELECT COUNT(*) AS women FROM people WHERE sex = 'f'; SELECT AVG(income) AS income FROM people WHERE sex = 'm';"
+    asked = ["query", batch, *ON, *BOUNDS]
+    assert run([*asked, "--describe"]) == 0
+    assert "No user is in two of the questions" in capsys.readouterr().out
+    assert run([*asked, "--epsilon", "0.5", "--explain"]) == 0
+    shown = capsys.readouterr().out
+    assert "together it costs ε = 0.5, reserved as one charge" in shown and "one value of 'sex'" in shown
+    facts = as_json([*asked, "--epsilon", "0.5"], capsys)
+    assert [list(each["rows"][0]) for each in facts["answers"]] == [["women"], ["income"]]
+    assert facts["loss"]["epsilon"] == "1/2" and facts["left"]["epsilon"] == "3/2" and "largest cost" in facts["composition"]
+    assert run([*asked, "--epsilon", "0.5"]) == 0
+    again = capsys.readouterr().out
+    assert "measured before" in again and "cost      nothing" in again
+    assert run([*asked, "--epsilon", "0.5", "--output", "out"]) == 2
+    assert "Ask one of its questions" in capsys.readouterr().err
+    assert run(["query", batch.replace("AVG(income)", "AVG(height)"), *ON, *BOUNDS, "--epsilon", "0.5"]) != 0
+    assert "question 2 of the batch" in capsys.readouterr().err

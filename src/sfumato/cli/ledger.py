@@ -42,6 +42,7 @@ def register(app: typer.Typer) -> None:
     group.command()(cap)
     group.command()(unit)
     group.command()(versions)
+    group.command()(odometer)
     app.add_typer(group, name="ledger")
 
 
@@ -281,6 +282,29 @@ def versions(
         )
     mappings = [dict(each.__dict__) for each in history]
     answer({"ledger": ledger_name(ledger), "dataset": dataset, "versions": mappings, "outdated": old}, lines, json)
+
+
+def odometer(
+    dataset: Annotated[str, typer.Argument(help="The dataset id.")],
+    analyst: Annotated[
+        str | None, typer.Option("--analyst", help="Only this analyst's questions; without it everybody's.")
+    ] = None,
+    delta: Annotated[
+        str, typer.Option("--delta", help="The probability that the bound is ever exceeded; 0 adds up losses in ε.")
+    ] = "1e-6",
+    ledger: Place = DEFAULT,
+    json: Json = False,
+) -> None:
+    """Show what the answers have lost so far: a bound that holds at whatever time one looks."""
+    from sfumato.dp.accounting.odometer import Odometer
+    from sfumato.ledger.accounts import EVERYBODY
+
+    with _opened(ledger) as book:
+        charges = book.charges(dataset, analyst or EVERYBODY)
+    reading = Odometer(delta, charges.allowed).reading(each.guarantee() for each in charges.amounts)
+    about = "" if charges.protected is None else f", about {charges.protected}"
+    facts = {"ledger": ledger_name(ledger), "dataset": dataset, "analyst": analyst, **reading.to_mapping()}
+    answer({**facts, "about": None if charges.protected is None else str(charges.protected)}, [f"{reading}{about}"], json)
 
 
 def given_loss(epsilon: str | None, delta: str | None, rho: str | None, verb: str) -> LossAmount:

@@ -51,7 +51,9 @@ def register(app: typer.Typer) -> None:
 
 
 def query(
-    question: Annotated[str, typer.Argument(help="The question in SQL.")],
+    question: Annotated[
+        str, typer.Argument(help="The question in SQL; several, separated by semicolons, are one batch under one charge.")
+    ],
     data: Annotated[str | None, typer.Option("--data", "-d", help="The file of the table.")] = None,
     schema: Annotated[str | None, typer.Option("--schema", "-s", help="The schema (TOML) of the table.")] = None,
     table: Annotated[
@@ -98,6 +100,8 @@ def query(
 ) -> None:
     """Ask a sensitive table in SQL and get noisy answers with margins, under a budget."""
     from sfumato.cli.arguments import amount_asked, key_values, public_tables, tables_of
+    from sfumato.cli.query_batch import ask_batch
+    from sfumato.dp.sql.parse import separated
 
     if max_rows_per_group is not None:
         raise ParameterError(f"--max-rows-per-group is called --max-rows now: write --max-rows {max_rows_per_group}")
@@ -125,9 +129,17 @@ def query(
         seed=seed,
     )
     declared = key_values(keys or ())
+    questions = separated(question)
     if not json and (max_rows is not None or max_groups is not None) and not session.has_units:
         complain("notice: --max-rows and --max-groups have no effect: each record is a unit of its own, with one row")
-    if describe:
+    if len(questions) > 1:
+        if costing or (output is not None and not telling):
+            raise ParameterError(
+                "--within, --rank-within and --output are about one question, and this is a batch. Ask one of its questions "
+                "alone: what the batch answered costs nothing more"
+            )
+        ask_batch(session, questions, {**amounts, "keys": declared}, confidence, (describe, explain), ledger, json)
+    elif describe:
         _print_explanation(session.describe(question, keys=declared), json)
     elif costing:
         margin, ranks = _number(within, "--within"), _number(rank_within, "--rank-within")
@@ -184,30 +196,16 @@ def _answered(
     target: tuple[str | None, str, str | None, bool],
     json: bool,
 ) -> None:
-    from sfumato.report.answer_words import MOST_LINES, amount, answer_lines, cost_lines, rows_of
+    from sfumato.report.answer_words import answer_facts, answer_text, cost_lines
 
     answered = session.sql(question, **options)
     left = session.remaining()
     facts: dict[str, Any] = {
-        "rows": rows_of(answered.table),
-        "standard_errors": rows_of(answered.errors),
-        "margins": rows_of(answered.margins(confidence)),
-        "intervals": rows_of(answered.intervals(confidence)),
-        "confidence": confidence,
-        "contribution": answered.contribution,
-        "selection": answered.selection,
-        "loss": _mapping(amount(answered.loss)),
-        "entry": answered.entry,
-        "repeated": answered.repeated,
+        **answer_facts(answered, confidence),
         "left": None if left is None else left.to_mapping(),
         "ledger": ledger_name(ledger),
-        "private": bool(answered.outcome.details.get("private")),
     }
-    intervals = answered.answer.intervals(confidence, MOST_LINES)
-    lines = answer_lines(answered.answer.table(), intervals, {note.name for note in answered.explanation.columns})
-    lines += ["", f"margins   ±, or low to high, at {confidence * 100:.10g}% confidence; {answered.loss.claim()}"]
-    lines += [f"chosen    {answered.selection}"] if answered.selection else []
-    lines.append(f"counted   {answered.contribution}")
+    lines = answer_text(answered, confidence)
     lines += cost_lines(answered.loss, answered.entry, answered.repeated, left)
     facts["not_covered"] = answered.outcome.details.get("not_covered", [])
     lines += [f"notice    {each}" for each in facts["not_covered"]]
@@ -242,7 +240,3 @@ def _number(text: str | None, option: str) -> float | None:
     from sfumato.core.exact import exact
 
     return None if text is None else float(exact(text, option))
-
-
-def _mapping(value: Any) -> Any:
-    return value.to_mapping() if hasattr(value, "to_mapping") else value

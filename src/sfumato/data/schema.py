@@ -110,6 +110,8 @@ class Column(Frozen):
     ordered category. `items` is the separator of a set-valued column, for instance `|`; its hierarchy is then one
     of single items. A quasi-identifier is generalised at least to `least_level` of its hierarchy and at most to
     `greatest_level`, in every search.
+    `one_per_unit` declares that a unit has the same value in all its rows of this table (a year of birth):
+    questions then take one value for all of a unit's rows, so that conditions on the column separate units.
     """
 
     role: Role = "plain"
@@ -127,6 +129,7 @@ class Column(Frozen):
     items: str | None = Field(default=None, min_length=1, max_length=3)
     least_level: int = Field(default=0, ge=0, le=10_000)
     greatest_level: int | None = Field(default=None, ge=0, le=10_000)
+    one_per_unit: bool = False  # every unit has one value here; questions fix it where its rows differ
 
     @property
     def stored_type(self) -> Type | None:

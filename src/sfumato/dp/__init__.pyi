@@ -73,6 +73,7 @@ from sfumato.dp.accounting.lee_clifton import leave_one_out as leave_one_out
 from sfumato.dp.accounting.bayes import Meaning as Meaning
 from sfumato.dp.accounting.bayes import meaning as meaning
 from sfumato.dp.accounting.numeric import NoisyAnswer as NoisyAnswer
+from sfumato.dp.accounting.odometer import Odometer as Odometer
 from sfumato.dp.accounting.advanced import optimal_composition as optimal_composition
 from sfumato.dp.accounting.composition import parallel as parallel
 from sfumato.dp.accounting.composition import post_processed as post_processed

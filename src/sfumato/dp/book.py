@@ -12,11 +12,12 @@ import threading
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from fractions import Fraction
 from typing import Protocol
 
 from sfumato.core.errors import BudgetRefused, Cancelled, ParameterError, SourceError, raise_alone
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
-from sfumato.ledger.accounts import Account, Charge, Reservation, StoredAnswer, agreed
+from sfumato.ledger.accounts import Account, Charge, Charges, Reservation, StoredAnswer, agreed
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.ledger import Ledger
 
@@ -52,6 +53,9 @@ class Book(Protocol):
     def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
         """What is left."""
 
+    def charges(self, dataset: str, analyst: str) -> Charges:
+        """All that was charged and not given back."""
+
 
 @contextmanager
 def drawn(book: Book, reservation: Reservation) -> Iterator[None]:
@@ -80,6 +84,7 @@ class OwnBook:
         self._lock = threading.Lock()
         self._account = Account(dataset, analyst, granted, LossAmount.nothing(granted.kind))
         self._answers: dict[str, StoredAnswer] = {}
+        self._charges: tuple[LossAmount, ...] = ()
 
     def reserve(self, dataset: str, analyst: str, charge: Charge, question_digest: str) -> Reservation:
         """Set budget aside, or refuse."""
@@ -88,6 +93,7 @@ class OwnBook:
                 return Reservation("", dataset, analyst, question_digest, charge, self._answers[question_digest])
             protected = agreed(self._account.protected, charge.protected, dataset)
             self._account = replace(self._account.charged(charge.loss), protected=protected)
+            self._charges += (charge.loss,)
         return Reservation("own", dataset, analyst, question_digest, charge)
 
     def draw(self, reservation: Reservation) -> None:
@@ -96,7 +102,8 @@ class OwnBook:
     def commit(self, reservation: Reservation, answer: object) -> StoredAnswer:
         """Store the answer; the first one to a question stays."""
         with self._lock:
-            return self._answers.setdefault(reservation.question, StoredAnswer(answer, "", ""))
+            # In place of a time the place among all answers, as text that sorts.
+            return self._answers.setdefault(reservation.question, StoredAnswer(answer, "", f"{len(self._answers):012}"))
 
     def answer(self, dataset: str, analyst: str, question_digest: str) -> StoredAnswer | None:
         """The stored answer to a question."""
@@ -113,6 +120,10 @@ class OwnBook:
     def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
         """What is left."""
         return self._account.remaining
+
+    def charges(self, dataset: str, analyst: str) -> Charges:
+        """All that was charged."""
+        return Charges(self._charges, self._account.granted.delta or Fraction(0), self._account.protected)
 
 
 class LoweredBook:
@@ -162,6 +173,10 @@ class LoweredBook:
         if granted is None or granted.kind != own.kind:
             return granted
         return own if own.within(granted) else granted
+
+    def charges(self, dataset: str, analyst: str) -> Charges:
+        """All that the analyst was charged in the ledger, in this session and others."""
+        return self._book.charges(dataset, analyst)
 
 
 def other_ledgers(named: Iterable[str | None], ledger: Ledger | None) -> list[str]:

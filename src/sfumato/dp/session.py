@@ -7,7 +7,6 @@ push-down query; add exact noise; commit together with the stored answer.
 from __future__ import annotations
 
 import os
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,26 +23,29 @@ from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
 from sfumato.dp.book import OtherLedger, open_book, other_ledgers
 from sfumato.dp.releasing import charged_run
+from sfumato.dp.session_arguments import dataset_of, key_values, named_tables
+from sfumato.dp.session_batches import Batches
 from sfumato.engines.sql_relation import lenient
 from sfumato.ledger.amounts import LossAmount
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
+    from sfumato.dp.accounting.odometer import OdometerReading
     from sfumato.dp.algorithms.base import Algorithm
     from sfumato.dp.frame import Frame
     from sfumato.dp.sql.answer import QueryAnswer
+    from sfumato.dp.sql.asking_once import Asker
     from sfumato.dp.sql.description import QueryDescription
-    from sfumato.dp.sql.explanation import BatchCost, Explanation
+    from sfumato.dp.sql.explanation import Explanation
     from sfumato.dp.sql.noise import DeclaredBounds, Price, Request
     from sfumato.dp.sql.paid_bounds import PaidBounds
     from sfumato.dp.sql.paid_contributions import PaidContributions
     from sfumato.dp.sql.question import Question
-    from sfumato.engines.expressions import Value
     from sfumato.ledger.ledger import Ledger
 
 
-class Session:
+class Session(Batches):
     """Questions of one analyst to the tables of one dataset.
 
     `data` is a table (a query may call it as it likes), or several by name; `public` are tables that need no protection.
@@ -88,8 +90,8 @@ class Session:
         from sfumato.dp.sql.noise import DeclaredBounds
 
         require(isinstance(version, str), "version is a text, so that 4 and '4' are not two versions")
-        tables = {name: replace(table, relation=lenient(table.relation)) for name, table in _named(data).items()}
-        self.dataset = _dataset(tables)
+        tables = {name: replace(table, relation=lenient(table.relation)) for name, table in named_tables(data).items()}
+        self.dataset = dataset_of(tables)
         self.analyst = analyst
         self._bounds = DeclaredBounds(max_rows, max_groups, bounding, (order,) if isinstance(order, str) else tuple(order))
         self._version = version
@@ -215,16 +217,6 @@ class Session:
         sizes = SIZES if rows is None else tuple(sorted({*SIZES, rows}))
         return self._with_earlier(explain(question, priced(least_loss(reached)), confidence, sizes))
 
-    def batch(self, queries: Sequence[str], *, confidence: float = 0.95, **loss: Any) -> BatchCost:  # as `explain` takes it
-        """What several questions cost together, before any is asked: each at the given loss."""
-        from sfumato.dp.accounting.composition import sequential
-        from sfumato.dp.sql.explanation import BatchCost
-
-        if not queries:
-            raise ParameterError("give at least one query")
-        notes = tuple(self.explain(query, confidence=confidence, **loss) for query in queries)
-        return BatchCost(notes, sequential(*(note.loss for note in notes)))
-
     def bounds(
         self, column: str, *, table: str | None = None, epsilon: Number, confidence: float = 0.99, max_rows: int = 1
     ) -> PaidBounds:
@@ -268,6 +260,17 @@ class Session:
         """What the analyst may still spend."""
         return self._book.remaining(self.dataset, self.analyst)
 
+    def spent_so_far(self, delta: Number = Fraction(1, 10**6)) -> OdometerReading:
+        """What the analyst's answers have lost so far, in this session and others on the ledger, at whatever time one looks.
+
+        The bound holds also if you look, stop or go on because of the answers. `delta` is the probability that it is ever
+        exceeded; what pure ε adds up to needs none.
+        """
+        from sfumato.dp.accounting.odometer import Odometer
+
+        charges = self._book.charges(self.dataset, self.analyst)
+        return Odometer(delta, charges.allowed).reading(each.guarantee() for each in charges.amounts)
+
     def release(
         self, algorithm: Algorithm, table: str | None = None, *, for_owner: bool = False, progress: Progress = silent
     ) -> Outcome[Any]:  # the artefact
@@ -295,15 +298,22 @@ class Session:
         self, select: exp.Select, request: Request, bounds: DeclaredBounds, keys: Mapping[str, Sequence[object]] | None = None
     ) -> QueryAnswer:
         """Answer a parsed question; `sql` and the builder of questions both come here."""
-        from sfumato.dp.sql.asking_once import Asker
         from sfumato.dp.sql.measuring import check_plans
         from sfumato.dp.sql.noise import price
 
         question = self._question(select, keys)
         priced = price(question, request, bounds)
         check_plans(question, priced)
+        return self._asker().answer(question, priced)
+
+    def _asker(self) -> Asker:
+        from sfumato.dp.sql.asking_once import Asker
+
         source = (self._version, self._seed, self._source)
-        return Asker(self._book, self.dataset, self.analyst, *source, tuple(self._not_covered())).answer(question, priced)
+        return Asker(self._book, self.dataset, self.analyst, *source, tuple(self._not_covered()))
+
+    def _reader(self, query: str, keys: Mapping[str, Sequence[object]] | None) -> Question:
+        return self._question(self._parsed(query), keys)
 
     def _explained(
         self,
@@ -339,7 +349,7 @@ class Session:
         from sfumato.dp.sql.public_lists import is_list_query, public_values
 
         declared = {
-            name: public_values(name, str(values), self._catalogue) if is_list_query(values) else _values(name, values)
+            name: public_values(name, str(values), self._catalogue) if is_list_query(values) else key_values(name, values)
             for name, values in (keys or {}).items()
         }
         try:
@@ -358,34 +368,3 @@ class Session:
             max_rows=stated.max_rows if max_rows is None else max_rows,
             max_groups=stated.max_groups if max_groups is None else max_groups,
         )
-
-
-def _named(data: Microdata | Mapping[str, Microdata]) -> dict[str, Microdata]:
-    if isinstance(data, Mapping):
-        tables = dict(data)
-        if not tables or not all(isinstance(table, Microdata) for table in tables.values()):
-            raise ParameterError("data is a table from sf.read, or several by name")
-        return tables
-    if not isinstance(data, Microdata):
-        raise ParameterError("data is a table from sf.read: sf.Session(sf.read(frame, schema=…), …)")
-    named = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", data.schema.dataset) is not None
-    return {data.schema.dataset if named else "data": data}
-
-
-def _dataset(tables: Mapping[str, Microdata]) -> str:
-    ids = sorted({table.schema.dataset for table in tables.values()})
-    if len(ids) != 1:
-        raise ParameterError(
-            f"the tables belong to the datasets {', '.join(ids)}; budgets belong to a dataset, "
-            "so that tables asked together share its id"
-        )
-    return ids[0]
-
-
-def _values(name: str, values: Sequence[Any]) -> tuple[Value, ...]:
-    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence) or not values:
-        raise ParameterError(f"keys: give '{name[:60]}' a list of values, or a SELECT of one column of a public table")
-    try:
-        return tuple(dict.fromkeys(values))
-    except TypeError:
-        raise ParameterError(f"keys: the values of '{name[:60]}' are single values, not lists") from None

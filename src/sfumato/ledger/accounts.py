@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from sfumato.core.declared import Declared
@@ -171,6 +172,15 @@ class Spending:
     reserved_by: str
     closed_by: str | None = None
     protected: Protected | None = None
+
+
+@dataclass(frozen=True)
+class Charges:
+    """All that counts as spent by an analyst, or by everybody, one amount for each reservation, and the δ that grants allow."""
+
+    amounts: tuple[LossAmount, ...]
+    allowed: Fraction
+    protected: Protected | None
 
 
 @dataclass(frozen=True)

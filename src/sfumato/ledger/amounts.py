@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 from sfumato.core.declared import Declared
 from sfumato.core.errors import BudgetRefused, ParameterError
 from sfumato.core.exact import Number, exact, shown
-from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, LossGuarantee, PureDP
+from sfumato.core.guarantees.loss import RECORD, ApproxDP, ConcentratedDP, LossGuarantee, Neighbours, PureDP
 from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Range, Refused
 
@@ -96,6 +96,14 @@ class LossAmount(Declared):
         raise ParameterError(
             f"{guarantee.name} cannot be charged to a ledger, which holds PureDP, ApproxDP and ConcentratedDP; convert it first"
         )
+
+    def guarantee(self, neighbours: Neighbours = "add_remove", unit: str = RECORD) -> LossGuarantee:
+        """The guarantee that costs this."""
+        if self.rho is not None:
+            return ConcentratedDP(self.rho, neighbours=neighbours, unit=unit)
+        if self.delta is not None:
+            return ApproxDP(self.epsilon or 0, self.delta, neighbours=neighbours, unit=unit)
+        return PureDP(self.epsilon or 0, neighbours=neighbours, unit=unit)
 
     @classmethod
     def nothing(cls, kind: Kind) -> LossAmount:

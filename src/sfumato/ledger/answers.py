@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import BudgetRefused, LedgerError
-from sfumato.ledger.accounts import Charge, Reservation, Spend, Spending, StoredAnswer, agreed
+from sfumato.ledger.accounts import EVERYBODY, Charge, Charges, Reservation, Spend, Spending, StoredAnswer, agreed
 from sfumato.ledger.transactions import Transactions, check_names, check_selected
 from sfumato.ledger.unit_changes import carried
 
@@ -134,6 +135,19 @@ class ChargedAnswers(Transactions):
         check_selected(dataset)
         with self._reading() as tables:
             return tables.spendings(dataset)
+
+    def charges(self, dataset: str, analyst: str = EVERYBODY) -> Charges:
+        """All that an analyst, or everybody, was charged on a dataset and not given back, restated for the unit of now."""
+        check_selected(dataset)
+        with self._reading() as tables:
+            changes, accounts = tables.unit_changes(dataset), tables.accounts(dataset)
+            spends = [each for each in tables.spends(dataset, analyst) if each.state != "rolled back"]
+            amounts = tuple(carried(each, changes) for each in spends)
+            protected = tables.protected(dataset)
+        own = [each for each in accounts if each.analyst == analyst]
+        # Without a cap what everybody may spend is the sum of the grants.
+        granted = own or [each for each in accounts if analyst == EVERYBODY and not each.is_cap]
+        return Charges(amounts, sum((each.granted.delta or Fraction(0) for each in granted), Fraction(0)), protected)
 
     def charge(self, entry: str) -> Spending | None:
         """The spend behind the hash of a `reserve` or `commit` entry, as a certificate names it; None if there is none."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sfumato.core.guarantees.loss import LossGuarantee
+    from sfumato.dp.sql.answer import QueryAnswer
     from sfumato.dp.sql.reach import Interval
 
     Intervals = Mapping[str, Sequence[Interval | None]]
@@ -50,6 +51,33 @@ def _cell(value: Any, interval: Interval | None, unsure: bool) -> str:
         # A key is no amount: the year 2021 is not 2,021.
         return f"{value:,} ± ?" if unsure else str(value)
     return interval.beside(value)
+
+
+def answer_facts(answered: QueryAnswer, confidence: float) -> PlainDict:
+    """An answer as plain data: rows, errors, what it counts and what it costs by itself."""
+    charged = amount(answered.loss)
+    return {
+        "rows": rows_of(answered.table),
+        "standard_errors": rows_of(answered.errors),
+        "margins": rows_of(answered.margins(confidence)),
+        "intervals": rows_of(answered.intervals(confidence)),
+        "confidence": confidence,
+        "contribution": answered.contribution,
+        "selection": answered.selection,
+        "loss": charged.to_mapping() if isinstance(charged, LossAmount) else charged,
+        "entry": answered.entry,
+        "repeated": answered.repeated,
+        "private": bool(answered.outcome.details.get("private")),
+    }
+
+
+def answer_text(answered: QueryAnswer, confidence: float) -> list[str]:
+    """An answer with its margins, and what they are about."""
+    intervals = answered.answer.intervals(confidence, MOST_LINES)
+    lines = answer_lines(answered.answer.table(), intervals, {note.name for note in answered.explanation.columns})
+    lines += ["", f"margins   ±, or low to high, at {confidence * 100:.10g}% confidence; {answered.loss.claim()}"]
+    lines += [f"chosen    {answered.selection}"] if answered.selection else []
+    return [*lines, f"counted   {answered.contribution}"]
 
 
 def cost_lines(loss: LossGuarantee, entry: str | None, repeated: bool, left: LossAmount | None) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -232,7 +233,7 @@ def _placeholder(question: Any, text: str, argument: exp.Expression | None, wher
     }
     wanted = [names[text], None if argument is None else sql_text(argument), "" if where is None else sql_text(where)]
     for name in question.statistics:
-        function, of, condition, _ = name.split("|")
+        function, of, condition, _ = re.split(r"(?<!\|)\|(?!\|)", name)  # texts are joined by ||
         same = wanted[1] is None and (text == "units" or not of) or of == wanted[1]
         if function == wanted[0] and same and condition == wanted[2]:
             return str(name)

@@ -6,6 +6,7 @@ import functools
 import itertools
 import tomllib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -192,3 +193,36 @@ def test_an_answer_with_noise_comes_back(shop: dict[str, sf.Microdata], tmp_path
     asked = sf.Session(shop, max_rows=1, max_groups=1, ledger=tmp_path / "ledger.db", budget=sf.PureDP(10))
     answer = asked.sql("SELECT city, COUNT(*) AS n, MEDIAN(age) AS age FROM customers GROUP BY city", epsilon=5)
     assert answer.table.num_rows == 4 and answer.entry
+
+
+#: Columns of every kind that has a least value, each made one value per unit; the data have several.
+ONE_EACH = [
+    "SELECT city, COUNT(*) AS n, SUM(quantity) AS q FROM orders WHERE category = 'food' GROUP BY city",
+    "SELECT COUNT(*) AS n, COUNT(DISTINCT customer_id) AS u FROM orders WHERE city = 'Genève' AND day < DATE '2024-02-01'",
+    "SELECT SUM(amount) AS a FROM orders WHERE category IS NULL OR quantity <= 3",
+    "SELECT COUNT(*) AS n FROM customers WHERE NOT member AND age > 30",
+    "SELECT COUNT(*) AS n FROM orders o JOIN customers c ON o.customer_id = c.customer_id WHERE c.member AND o.city > 'C'",
+]
+
+
+def test_one_value_per_unit_is_the_same_on_every_engine(shop: dict[str, sf.Microdata]) -> None:
+    fixed = {"customers": ("age", "member"), "orders": ("city", "category", "quantity", "day", "amount")}
+
+    def declared(tables: dict[str, sf.Microdata]) -> dict[str, sf.Microdata]:
+        def described(table: sf.Microdata, names: tuple[str, ...]) -> sf.Microdata:
+            columns = dict(table.schema.columns)
+            columns |= {name: columns[name].model_copy(update={"one_per_unit": True}) for name in names}
+            return replace(table, schema=table.schema.replace(columns=columns))
+
+        return {name: described(table, fixed[name]) for name, table in tables.items()}
+
+    bounds = {"max_rows": 1000, "max_groups": 1000, "bounding": "sample"}
+    for query in ONE_EACH:
+        assert before_noise(declared(shop), query, False, **bounds) == before_noise(declared(in_memory()), query, False, **bounds)
+        assert (
+            before_noise(shop, query, False, **bounds) != before_noise(declared(shop), query, False, **bounds) or "NOT" in query
+        )
+    queries = ["SELECT COUNT(*) FROM orders WHERE city = 'Bern'", "SELECT COUNT(*) FROM orders WHERE city <> 'Bern'"]
+    asked = sf.Session(declared(shop), budget=sf.PureDP(2), max_rows=2)
+    answer = asked.sql_batch(queries, epsilon=1)
+    assert len(answer) == 2 and answer.loss == sf.PureDP(1, unit="customer_id")

@@ -45,9 +45,22 @@ def composed(
             return True
         return not certainly_disjoint(one, other, kinds=kinds)
 
-    near: dict[int, set[int]] = {question: set() for question in range(len(conditions))}
+    pairs = combinations(range(len(conditions)), 2)
+    apart = {(one, other) for one, other in pairs if not overlap(conditions[one], conditions[other])}
+    return total_loss(stated, apart)
+
+
+def total_loss(losses: Sequence[LossGuarantee], apart: Collection[tuple[int, int]]) -> LossGuarantee:
+    """The loss of questions together of which these pairs, by their places, certainly have no unit in common.
+
+    >>> from sfumato.core.guarantees.loss import PureDP
+    >>> total_loss([PureDP(1), PureDP(2), PureDP(4)], {(0, 1)}).epsilon
+    Fraction(6, 1)
+    """
+    stated = alike(losses)
+    near: dict[int, set[int]] = {question: set() for question in range(len(stated))}
     for one, other in combinations(near, 2):
-        if overlap(conditions[one], conditions[other]):
+        if (one, other) not in apart and (other, one) not in apart:
             near[one].add(other)
             near[other].add(one)
     seen_by_one = _cliques(near)

@@ -35,6 +35,9 @@ from sfumato.dp.sql.question import Question
 from sfumato.ledger.accounts import Charge, StoredAnswer
 
 FORMAT = "sfumato-measured-1"
+#: What the digest of a batch begins with, and what is kept of one: its parts, each by its question, as it would be kept alone.
+BATCH = "batch"
+BATCH_FORMAT = "sfumato-batch-1"
 #: So many numbers are written out, for people to read; more are packed.
 WRITTEN_OUT = 64
 _WIDTHS = ("<i1", "<i2", "<i4", "<i8")
@@ -58,35 +61,49 @@ class Asker:
     def answer(self, question: Question, priced: Price) -> QueryAnswer:
         """What was measured before where that suffices; otherwise reserve, draw, measure, commit."""
         identity = identify(question, priced, self.version, self.seed)
-        for stored in self.book.stored(self.dataset, self.analyst, f"{identity.context}:"):
-            earlier = self._from(stored, identity, question, priced)
-            if earlier is not None:
-                return earlier
+        earlier = self.earlier(identity, question, priced)
+        if earlier is not None:
+            return earlier
         reservation = self.book.reserve(self.dataset, self.analyst, Charge.of(priced.loss), identity.question)
         if reservation.answer is not None:
-            return self._surely(reservation.answer, identity, question, priced)
+            return self.surely(reservation.answer, identity, question, priced)
         with drawn(self.book, reservation):
-            measured = measure(question, priced, self.source)
-            answer = put_together(question, priced, measured)
-            if identity.as_shown:
-                kept = answer.to_mapping()
-            else:
-                kept = to_mapping(identity, question, priced, measured, result_digest(answer.table()))
+            answer, kept = self.measured(identity, question, priced)
         stored = self.book.commit(reservation, kept)
         if stored.value == kept:
-            return self._answered(question, priced, answer, stored, repeated=False)
+            return self.answered(question, priced, answer, stored, repeated=False)
         # Somebody else asked the same at the same time and was faster: a question has one answer.
-        return self._surely(stored, identity, question, priced)
+        return self.surely(stored, identity, question, priced)
 
-    def _answered(
+    def earlier(self, identity: Identity, question: Question, priced: Price) -> QueryAnswer | None:
+        """The first answer, alone or in a batch, whose measurements suffice."""
+        alone = self.book.stored(self.dataset, self.analyst, f"{identity.context}:")
+        batches = self.book.stored(self.dataset, self.analyst, f"{BATCH}:")
+        for stored in _in_time(alone, batches, identity.context) if batches else alone:
+            earlier = self.shown_again(stored, identity, question, priced)
+            if earlier is not None:
+                return earlier
+        return None
+
+    def measured(self, identity: Identity, question: Question, priced: Price) -> tuple[AnswerTable, PlainDict]:
+        """The answer, and what is kept of it: its budget is reserved and drawn."""
+        measured = measure(question, priced, self.source)
+        answer = put_together(question, priced, measured)
+        if identity.as_shown:
+            return answer, answer.to_mapping()
+        return answer, to_mapping(identity, question, priced, measured, result_digest(answer.table()))
+
+    def answered(
         self, question: Question, price: Price, answer: AnswerTable, stored: StoredAnswer, *, repeated: bool
     ) -> QueryAnswer:
+        """The answer with where it is entered."""
         entry = stored.entry or None
         return QueryAnswer(answer, question, price, self.dataset, self.source, entry, repeated, self.not_covered)
 
-    def _from(self, stored: StoredAnswer, identity: Identity, question: Question, priced: Price) -> QueryAnswer | None:
+    def shown_again(self, stored: StoredAnswer, identity: Identity, question: Question, priced: Price) -> QueryAnswer | None:
+        """The answer made of what is stored; None where that does not suffice."""
         if identity.as_shown:
-            return self._answered(question, priced, AnswerTable.from_mapping(stored.value), stored, repeated=True)
+            return self.answered(question, priced, AnswerTable.from_mapping(stored.value), stored, repeated=True)
         earlier = restored(stored.value, identity, question, priced)
         if earlier is None:
             return None
@@ -96,13 +113,28 @@ class Asker:
         if shown != stored.value.get("sha256"):
             self.book.show(self.dataset, stored.entry, shown)
         # An equal price may list its noises in another order than the question does.
-        return self._answered(question, priced if price == priced else price, answer, stored, repeated=True)
+        return self.answered(question, priced if price == priced else price, answer, stored, repeated=True)
 
-    def _surely(self, stored: StoredAnswer, identity: Identity, question: Question, priced: Price) -> QueryAnswer:
-        earlier = self._from(stored, identity, question, priced)
+    def surely(self, stored: StoredAnswer, identity: Identity, question: Question, priced: Price) -> QueryAnswer:
+        """The answer made of what is stored, which is one."""
+        earlier = self.shown_again(stored, identity, question, priced)
         if earlier is None:
             raise LedgerError("the stored answer to this question is not one: the ledger was edited or damaged. Run verify.")
         return earlier
+
+
+def in_batch(stored: StoredAnswer, context: str) -> list[StoredAnswer]:
+    """The parts of a stored batch that measured on the same rows, as if each had been stored alone."""
+    if not isinstance(stored.value, Mapping) or stored.value.get("format") != BATCH_FORMAT:
+        return []
+    parts = stored.value.get("parts", ())
+    return [replace(stored, value=part["answer"]) for part in parts if str(part["question"]).startswith(f"{context}:")]
+
+
+def _in_time(alone: list[StoredAnswer], batches: list[StoredAnswer], context: str) -> list[StoredAnswer]:
+    """The first one first, so that an answered question never changes its answer."""
+    parts = [part for each in batches for part in in_batch(each, context)]
+    return sorted([*alone, *parts], key=lambda each: each.time)
 
 
 def to_mapping(identity: Identity, question: Question, priced: Price, measured: Measured, shown: str) -> PlainDict:

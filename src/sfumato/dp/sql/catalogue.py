@@ -47,6 +47,7 @@ class KnownColumn:
     values: tuple[Value, ...] | None = None
     hint: str = ""  # why bounds or values are absent, for refusals
     untyped: bool = False  # its type was found by looking at the values, so that it may not be used
+    one_per_unit: bool = False  # declared the same in all rows of a unit, and made so before anything else looks at it
 
     @property
     def name(self) -> str:
@@ -111,7 +112,7 @@ def private_table(name: str, data: Microdata, unit: str | None) -> KnownTable:
             # The unit is never clamped or narrowed: two people must not become one.
             columns[column] = KnownColumn(stored)
         else:
-            columns[column] = _known(stored, described)
+            columns[column] = replace(_known(stored, described), one_per_unit=unit is not None and described.one_per_unit)
         if _untyped(data, column):
             columns[column] = replace(columns[column], untyped=True)
     return KnownTable(name, columns, unit, True, data)

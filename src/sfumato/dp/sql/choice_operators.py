@@ -12,6 +12,7 @@ import numpy as np
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
+from sfumato.core.texts import with_article
 from sfumato.dp.sql import box
 from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.condition_operators import UNCHANGED, check_date, comparable, equal, moment, truth
@@ -107,7 +108,7 @@ def _cast(node: exp.Cast, terms: Terms) -> Term:
         return Term(e.Cast(term.expression, "integer"), "integer", Fraction(0), Fraction(1))
     if target in e.CASTS[term.kind]:
         return Term(e.Cast(term.expression, target), target)
-    raise Unsupported(f"a {term.kind} cannot be cast to {target}: some values would fail")
+    raise Unsupported(f"{with_article(term.kind)} cannot be cast to {target}: some values would fail")
 
 
 # Over answers ----------------------------------------------------------------------------------------------------------

@@ -110,7 +110,8 @@ def _difference(node: exp.DateDiff, terms: Terms) -> Term:
     if unit not in ("DAY", "DAYS"):
         raise Unsupported(
             "DATEDIFF counts days: DATEDIFF('day', a, b). For years write EXTRACT(YEAR FROM b) - EXTRACT(YEAR FROM a), for "
-            "months 12 times that plus EXTRACT(MONTH FROM b) - EXTRACT(MONTH FROM a)"
+            "months 12 times that plus EXTRACT(MONTH FROM b) - EXTRACT(MONTH FROM a); inside SUM or AVG number the months in a "
+            "sub-query first: FROM (SELECT unit, 12 * EXTRACT(YEAR FROM a) + EXTRACT(MONTH FROM a) AS m FROM t) AS t"
         )
     return days_between(terms(node.this), terms(node.expression))
 

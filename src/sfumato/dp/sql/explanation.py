@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -20,6 +20,7 @@ from sfumato.dp.sql.expected_error import SIZES, ColumnNote, column_notes
 from sfumato.dp.sql.measurement import QueryMeasurement
 from sfumato.dp.sql.noise import UNITS, Bounds, Price
 from sfumato.dp.sql.question import Question
+from sfumato.engines.plan import scans
 
 _EACH_RECORD = "Each record counts by itself, as a unit of its own"
 
@@ -88,20 +89,6 @@ class Explanation:
         for column in self.columns:
             lines.append(f"  {column.sentence(self.confidence)}")
         return "\n".join([*lines, *self.notes])
-
-
-@dataclass(frozen=True)
-class BatchCost:
-    """What several questions cost together, and each of them."""
-
-    explanations: tuple[Explanation, ...]
-    total: LossGuarantee
-
-    def __iter__(self) -> Iterator[Explanation]:
-        return iter(self.explanations)
-
-    def __len__(self) -> int:
-        return len(self.explanations)
 
 
 def cost_text(loss: LossGuarantee) -> str:
@@ -215,7 +202,9 @@ def contributions(unit: str, bounds: Bounds) -> set[str]:
 
 
 def _notes(question: Question, columns: tuple[ColumnNote, ...]) -> list[str]:
-    notes = []
+    notes = [
+        f"each {question.unit} has one value of '{name}', the least of its rows where they differ" for name in _fixed(question)
+    ]
     if question.keys and not question.discovers:
         notes.append("declared groups without rows are shown")
     if any(m.kind == "tree" for m in question.measurements):
@@ -225,6 +214,13 @@ def _notes(question: Question, columns: tuple[ColumnNote, ...]) -> list[str]:
     if any(column.per_rows for column in columns):
         notes.append("margins for so many rows are to first order, for values in the middle of their bounds")
     return notes
+
+
+def _fixed(question: Question) -> list[str]:
+    """The columns that are read with one value per unit."""
+    read = {each.name for scan in scans(question.rows.plan) for each in scan.columns}
+    tables = question.tables.values()
+    return sorted({name for table in tables for name, each in table.columns.items() if each.one_per_unit and name in read})
 
 
 def _measurement(measurement: QueryMeasurement, price: Price, question: Question, confidence: float) -> MeasurementNote:

@@ -187,6 +187,12 @@ class Grouping:
     def _windowed(self, node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Expression:
         """The expression with placeholders for its windows."""
 
+        if node.find(exp.Window) is None:
+            return node
+        outside = [part for part in node.walk() if is_aggregate(part) and part.find_ancestor(exp.Window) is None]
+        if any(part.find(exp.Window) is not None for part in outside):
+            raise Unsupported("a window is computed over the groups of the outer query, not inside an aggregate")
+
         def placed(part: exp.Expression) -> exp.Expression:
             if part.find(exp.Window) is not None:
                 raise Unsupported("a window inside a window is not supported; compute one of them from the answer")
@@ -208,7 +214,7 @@ class Grouping:
             self.windows[text] = window
             return exp.column(exp.to_identifier(PLACEHOLDER + text, quoted=True))
 
-        return node.transform(replaced) if node.find(exp.Window) is not None else node
+        return node.transform(replaced)
 
     def condition(self, node: exp.Expression, aggregates: dict[str, Asked]) -> exp.Expression:
         """The condition of HAVING."""

@@ -31,6 +31,7 @@ from sfumato.engines import plan as p
 from sfumato.engines.expressions import Value
 from sfumato.engines.plan import validate
 from sfumato.engines.sql_values import written_size
+from sfumato.engines.substitution import with_children
 from sfumato.kernels.sampling.noise import discrete_gaussian, discrete_laplace
 
 if TYPE_CHECKING:
@@ -376,9 +377,9 @@ class _Parts:
         if id(expression) in self._done:
             return self._done[id(expression)][1]
         below = tuple(self.shortened(child) for child in e.children(expression))
-        shorter = _with_children(expression, below)
+        shorter = with_children(expression, below)
         if written_size(shorter) > _LONG:
-            shorter = _with_children(expression, tuple(self._column(child) for child in below))
+            shorter = with_children(expression, tuple(self._column(child) for child in below))
         self._done[id(expression)] = (expression, shorter)  # the first keeps its id from being used again
         return shorter
 
@@ -393,23 +394,3 @@ class _Parts:
             self.names[expression] = name
             self.layer[name] = 1 + max((self.layer.get(column, 0) for column in e.columns_of(expression)), default=0)
         return e.Reference(self.names[expression])
-
-
-def _with_children(expression: e.Expression, below: tuple[e.Expression, ...]) -> e.Expression:
-    """The same expression over others, in the order of `children`."""
-    if all(new is old for new, old in zip(below, e.children(expression), strict=True)):
-        return expression
-    match expression:
-        case e.Compare() | e.Arithmetic():
-            return replace(expression, left=below[0], right=below[1])
-        case e.And() | e.Or() | e.Joined():
-            return replace(expression, terms=below)
-        case e.Choose(branches):
-            pairs = tuple((below[2 * i], below[2 * i + 1]) for i in range(len(branches)))
-            return replace(expression, branches=pairs, otherwise=below[-1])
-        case e.Scrambled():
-            return replace(expression, term=below[0], numbers=below[1:])
-        case e.Reference() | e.Literal():
-            return expression
-        case _:
-            return replace(expression, term=below[0])

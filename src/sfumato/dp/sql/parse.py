@@ -23,25 +23,19 @@ DEEPEST = 60
 _STATEMENTS = "only a SELECT can be asked: nothing is created, changed, attached or configured"
 
 
+def separated(text: str) -> list[str]:
+    """The statements of a text, by its semicolons; a text that is one statement as it stands."""
+    statements = _statements(text) if isinstance(text, str) and ";" in text else []
+    return [sql_text(each) for each in statements] if len(statements) > 1 else [text]
+
+
 def parse(text: str) -> exp.Select:
     """The one SELECT that the text is."""
-    if not isinstance(text, str) or not text.strip():
-        raise Unsupported("the query is empty; ask with a SELECT")
-    if len(text) > LONGEST:
-        raise Unsupported(f"the query is longer than {LONGEST:,} characters")
-    _check_characters(text)
-    _check_depth(text)
-    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the query on the terminal
-    try:
-        statements = [entry for entry in sqlglot.parse(text, dialect=DIALECT) if entry is not None]
-    except ParseError as error:
-        place = error.errors[0] if error.errors else {}
-        where = f" near line {place.get('line')}, column {place.get('col')}" if place.get("line") else ""
-        raise Unsupported(f"the query is not valid SQL{where}") from None
-    except (TokenError, RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
-        raise Unsupported("the query is not valid SQL, or too deeply nested") from None
+    statements = _statements(text)
     if len(statements) != 1:
-        raise Unsupported("ask one question at a time: the text holds several statements")
+        raise Unsupported(
+            "the text holds several statements; ask them as a batch, under one charge: session.sql_batch(['SELECT …', …])"
+        )
     statement = statements[0]
     while isinstance(statement, (exp.Paren, exp.Subquery)):
         refuse_clauses(statement, {"this"}, "a query in parentheses")
@@ -52,6 +46,24 @@ def parse(text: str) -> exp.Select:
         raise Unsupported(_STATEMENTS)
     check_size(statement)
     return statement
+
+
+def _statements(text: str) -> list[exp.Expression]:
+    if not isinstance(text, str) or not text.strip():
+        raise Unsupported("the query is empty, or no text; ask with a SELECT (several at once with session.sql_batch)")
+    if len(text) > LONGEST:
+        raise Unsupported(f"the query is longer than {LONGEST:,} characters")
+    _check_characters(text)
+    _check_depth(text)
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # its warnings quote the query on the terminal
+    try:
+        return [entry for entry in sqlglot.parse(text, dialect=DIALECT) if entry is not None]
+    except ParseError as error:
+        place = error.errors[0] if error.errors else {}
+        where = f" near line {place.get('line')}, column {place.get('col')}" if place.get("line") else ""
+        raise Unsupported(f"the query is not valid SQL{where}") from None
+    except (TokenError, RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
+        raise Unsupported("the query is not valid SQL, or too deeply nested") from None
 
 
 def parse_expression(text: str) -> exp.Expression:

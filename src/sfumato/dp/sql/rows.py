@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.catalogue import KnownColumn, KnownTable, Lowering, QueryRows, Visible, scanned_as
+from sfumato.dp.sql.fixed_columns import with_fixed_columns
 from sfumato.dp.sql.joins import joined
 from sfumato.dp.sql.language import lower
 from sfumato.dp.sql.membership import with_members
@@ -175,6 +176,8 @@ def _item(node: exp.Expression, lowering: Lowering, named: Scope) -> QueryRows:
             raise Unsupported("only declared tables can be read: no files, no table functions")
         if node.args.get("db") or node.args.get("catalog"):
             raise Unsupported("name a table of the session, without a schema or database before it")
+        for clause in _REFUSED.keys() & {name for name, value in node.args.items() if value}:
+            raise Unsupported(_REFUSED[clause])
         refuse_clauses(node, {"this", "alias"}, "a table")
         _refuse_renaming(node)
         sub_query = named.find(node.name)
@@ -212,7 +215,12 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> QueryRows:
     scanned = ROWS if table.name == lowering.primary else scanned_as(table.name)
     names = {c.name: lowering.fresh("v") for c in columns_read}
     scan = p.Scan(scanned, tuple(c.field for c in columns_read))
-    plan: p.Plan = p.Project(scan, tuple(p.Named(names[c.name], e.Reference(c.name)) for c in columns_read))
+    plan: p.Plan
+    fixed = [column for column in columns_read if column.one_per_unit]
+    if fixed and table.unit is not None:
+        plan = with_fixed_columns(scan, names, table.unit, fixed, lowering)
+    else:
+        plan = p.Project(scan, tuple(p.Named(names[c.name], e.Reference(c.name)) for c in columns_read))
     unit = names[table.unit] if table.unit is not None else None
     columns = tuple(Visible(alias, c.name, _declared(c, names[c.name]), c.name == table.unit) for c in columns_read)
     unread = tuple(name for name, column in table.columns.items() if name not in names and not column.untyped)

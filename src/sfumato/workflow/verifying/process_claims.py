@@ -99,22 +99,45 @@ def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: objec
         return False, f"{short} is in the ledger but is no answered charge"
     if spent.dataset != dataset:
         return False, f"{short} was charged to another dataset"
+    digest = _digest(result)
+    parts = _batch_parts(ledger, entry)
+    # One charge pays for all answers of a batch: what each costs by itself stands beside it, and is part of that charge.
+    paid = [(part_loss, stored) for part_loss, stored in parts if stored == digest or ledger.was_shown(entry, digest)]
     try:
         claimed = LossAmount.of(guarantee)
-        same = spent.loss.converted(claimed.kind) == claimed
+        if parts:
+            same = any(part_loss == guarantee for part_loss, _ in paid) and claimed.within(spent.loss)
+        else:
+            same = spent.loss.converted(claimed.kind) == claimed
     except SfumatoError:
         same = False
-    if not same:
+    if not same and (paid or not parts):
         return False, f"{short} was charged {spent.loss}, which is not what the certificate claims"
     # Ledgers did not note the unit once; what they charged was about records.
     protected = spent.protected or Protected()
     if protected != Protected.of(guarantee):
         return False, f"{short} was charged for {protected}, and the certificate claims it for {guarantee.compared}"
-    stored, digest = _stored_digest(ledger, entry), _digest(result)
+    stored = digest if paid else _stored_digest(ledger, entry)
     # A charge also pays for what the session made of the same measurements later, under other names or in another order.
     if stored != digest and not ledger.was_shown(entry, digest):
         return False, f"{short} was charged for another result than the one in these files"
-    return True, f"{claim.promised}; {short} was charged {spent.loss}, and the ledger's chain is intact"
+    together = f" for {len(parts)} answers together" if parts else ""
+    return True, f"{claim.promised}; {short} was charged {spent.loss}{together}, and the ledger's chain is intact"
+
+
+def _batch_parts(ledger: Ledger, entry: str) -> list[tuple[LossGuarantee, str]]:
+    """What each answer of a batch costs by itself, with the digest of its table; nothing where the charge is for one answer."""
+    from sfumato.dp.sql.asking_once import BATCH_FORMAT
+
+    charge = ledger.entry(entry)
+    answer = None if charge is None else charge.payload.get("answer")
+    if not isinstance(answer, Mapping) or answer.get("format") != BATCH_FORMAT:
+        return []
+    try:
+        parts = [(dict(part["loss"]), str(part["sha256"])) for part in answer["parts"]]
+        return [(build(_KNOWN[loss.pop("name")], loss), digest) for loss, digest in parts]
+    except (SfumatoError, AttributeError, KeyError, TypeError, ValueError):
+        return []
 
 
 def _stored_digest(ledger: Ledger, entry: str) -> str | None:

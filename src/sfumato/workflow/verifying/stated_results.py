@@ -64,11 +64,22 @@ def check_stated_result(
         # the first versions did not say it
         return Finding(_CHECK, None, unsaid, caveat=unsaid) if certificate.format == FIRST_FORMAT else _wrong(unsaid)
     answer = charge.payload.get("answer") if charge is not None else None
-    kept = answer if isinstance(answer, Mapping) else {}
+    kept = _part(answer, result) if isinstance(answer, Mapping) else {}
     # A certificate that names its charge alone does not escape what was entered when its result was published.
     entered = [each.payload for each in named_here or published] or [{}]
     compared = [_compared(certificate, errors, kept, each) for each in entered]
     return next((each for each in compared if each.passed is not False), compared[0])
+
+
+def _part(answer: Mapping[str, Any], result: Any) -> Mapping[str, Any]:
+    """What is kept of this very result, where one charge paid for several answers."""
+    from sfumato.dp.sql.asking_once import BATCH_FORMAT
+    from sfumato.dp.sql.identity import result_digest
+
+    if answer.get("format") != BATCH_FORMAT:
+        return answer
+    own = [part["answer"] for part in answer["parts"] if part["sha256"] == result_digest(result)]
+    return own[0] if own else {}
 
 
 def _other_notices(book: Ledger, certificate: Certificate) -> str:
