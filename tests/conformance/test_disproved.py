@@ -210,7 +210,7 @@ SCHEMA = Schema(
         (sf.TopBottomCoding(top="2020-01-01T11:00:00", columns=("at",)), True),
         (sf.Generalisation({"town": 1}), False),
         (sf.Generalisation({"age": 1}), True),
-        (sf.Generalisation({"town": 1001}), True),
+        (sf.Generalisation({"town": 1_000_001}), True),
         (sf.Generalisation(suppress={"town": ["c"]}), False),
         (sf.Generalisation(suppress={"town": ["a"]}), True),
         (sf.Generalisation(suppress={"town": ["a"]}, levels={"town": 1}), False),

@@ -348,14 +348,3 @@ def test_adding_leaves_keeps_the_tree_and_its_leaves(tree: Hierarchy, extra: lis
     for leaf in tree.leaves:
         below = [tree.generalise(leaf, level) for level in range(tree.height)]
         assert [more.generalise(leaf, level) for level in range(tree.height)] == below
-
-
-def test_a_value_that_bears_the_name_of_a_group_is_in_it() -> None:
-    tree = from_tree({"north": {"n1": ["a", "b"], "n2": ["c"]}, "south": {"s1": ["d"]}})
-    more = tree.with_leaves(["n1", "north", "new"])
-    assert [more.generalise("n1", level) for level in range(4)] == ["n1", "n1 (level 1)", "north (level 2)", "*"]
-    assert [more.generalise("north", level) for level in range(4)] == ["north", "north", "north (level 2)", "*"]
-    assert [more.generalise("new", level) for level in range(4)] == ["new", "new", "new", "*"]
-    assert more.generalise("a", 1) == "n1 (level 1)" and more.total == 7
-    sizes = dict(zip(more.labels, more.sizes.tolist(), strict=True))
-    assert (sizes["n1 (level 1)"], sizes["north (level 2)"], sizes["south"], sizes["*"]) == (3, 5, 1, 7)

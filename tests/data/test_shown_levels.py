@@ -116,14 +116,14 @@ def test_weeks_have_four_digits_and_earlier_versions_had_fewer() -> None:
     assert all(map(ShownLevel(Column(hierarchy=days), 1).can_show, ("0566-W01", "566-W01")))
 
 
-def test_a_level_of_a_tree_shows_no_finer_group(tmp_path: Path) -> None:
+def test_a_level_of_a_tree_does_not_show_finer_groups_alone(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a;n1;north;*\nb;n2;north;*\nc;s1;south;*\n")
     tree = Column(hierarchy=HierarchySpec(file="t.csv", separator=";", missing="root"))
-    can = {
-        level: [text for text in ("a", "n1", "north", "new", "*") if ShownLevel(tree, level, tmp_path).can_show(text)]
-        for level in (1, 2, 3)
-    }
-    assert can == {1: ["n1", "north", "new", "*"], 2: ["north", "new", "*"], 3: ["*"]}
+    texts = ("a", "north", "new", "*")
+    can = {level: [text for text in texts if ShownLevel(tree, level, tmp_path).can_show(text)] for level in (1, 2, 3)}
+    assert can == {1: ["north", "new", "*"], 2: ["north", "new", "*"], 3: ["*"]}
+    second = ShownLevel(tree, 2, tmp_path)  # a value that is in no group may be called n1
+    assert second.can_show_all(["n1", "south"]) and not second.can_show_all(["n1", "s1", "*"]) and second.can_show_all(["*"])
     assert ShownLevel(tree, 3, tmp_path).can_show("* (level 3)") and not ShownLevel(tree, 3, tmp_path).can_show("a (level 3)")
 
 

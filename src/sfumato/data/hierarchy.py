@@ -158,8 +158,7 @@ class Hierarchy:
         return self.labels[int(self.node_of[level, self.index[leaf]])]
 
     def with_leaves(self, extra: Sequence[str | None]) -> Hierarchy:
-        """Add leaves right below the root: missing values, or unknown ones when the schema says `missing = "root"`. One that
-        bears the name of a group, as a value that was generalised before, belongs to that group."""
+        """Add leaves right below the root (missing values, or unknown ones when the schema says `missing = "root"`)."""
         new = [leaf for leaf in extra if leaf not in self.index]
         if not new:
             return self
@@ -177,16 +176,9 @@ class Hierarchy:
         added = np.arange(len(labels), len(labels) + len(new), dtype=np.int32)
         columns = np.repeat(added[None, :], node_of.shape[0], axis=0)
         columns[-1] = root
-        sizes = [*sizes, *([1.0] * len(new))]
-        group_of = {label: node for node, label in enumerate(labels) if label not in self.index}
-        for position, leaf in enumerate(new):
-            if leaf in group_of:  # a value that bears the name of a group is in it
-                level, member = np.argwhere(node_of == group_of[leaf])[0]
-                columns[level:, position] = node_of[level:, member]
-                for node in {*columns[level:, position].tolist()}:
-                    sizes[node] += 1
         node_of = np.hstack([node_of, columns])
         total = self.total + len(new)
+        sizes = [*sizes, *([1.0] * len(new))]
         sizes[root] = total
         return Hierarchy(
             leaves=(*self.leaves, *new),

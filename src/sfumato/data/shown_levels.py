@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -104,15 +104,20 @@ class ShownLevel:
             return level <= len(spec.dates) and re.fullmatch(_DATES[spec.dates[level - 1]], text, re.ASCII) is not None
         return spec.frequency is not None and level <= len(spec.frequency) and _are_ranks(text)
 
+    def can_show_all(self, texts: Collection[str]) -> bool:
+        """Whether a column at this level can have these texts and no others: not all of them are finer groups."""
+        finer = self._finer & set(texts)
+        return all(map(self.can_show, texts)) and not (finer and finer == set(texts) - {ROOT})
+
     def _tree_shows(self, text: str) -> bool:
-        """A value that is in no group is shown as it is, unless all values are shown alike."""
-        if text == ROOT or self._level == 0:
+        """A value that is in no group is shown as it is, even if it bears the name of one, unless all values are shown alike."""
+        if text == ROOT or self._level == 0 or self._tree is None:
             return True
         renamed = _RENAMED.fullmatch(text)
-        names = {text} if renamed is None else {text, renamed["text"]}
+        group = None if renamed is None else renamed["text"]
         if self._level < self._height:
-            return not names & self._finer
-        return bool(names & {ROOT, *self._labels})
+            return group not in self._finer and (text not in self._tree.index or text in self._labels)
+        return bool({text, group} & {ROOT, *self._labels})
 
 
 def _are_ranks(text: str) -> bool:

@@ -202,8 +202,8 @@ def refuse_levels_not_shown(certificate: Certificate, schema: Schema, table: pa.
         elif not column.hierarchy and kind != "flat":  # the first versions did not publish all descriptions
             continue
         shown = ShownLevel(column, level, schema.folder)
-        seen = texts(table.column(name).unique())
-        if not shown.exists or not all(text is None or shown.can_show(text) for text in seen):
+        seen = [text for text in texts(table.column(name).unique()) if text is not None]
+        if not shown.exists or not shown.can_show_all(seen):
             raise VerificationFailed(f"the column {quoted(name)} does not show the level that the certificate names")
 
 
