@@ -78,7 +78,8 @@ def test_what_a_unit_shows_does_not_depend_on_the_others() -> None:
     query = "SELECT COUNT(DISTINCT quantity) AS n FROM orders"
     alone = [counts(opened([], rows(unit, [unit, unit + 1]), max_rows=1), query)[()] for unit in range(12)]
     assert alone == [1] * 12
-    check_neighbours([], chain, query, {"max_rows": 1, "max_groups": 1})
+    # the first value of each unit: which one a salt draws may depend on the order of rows, though the law of the draw does not
+    check_neighbours([], chain, query, {"max_rows": 1, "max_groups": 1, "bounding": "truncate"})
 
 
 def test_many_rows_of_one_value_do_not_crowd_out_the_others() -> None:
