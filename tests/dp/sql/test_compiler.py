@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-import re
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -233,9 +232,14 @@ def _placeholder(question: Any, text: str, argument: exp.Expression | None, wher
     }
     wanted = [names[text], None if argument is None else sql_text(argument), "" if where is None else sql_text(where)]
     for name in question.statistics:
-        function, of, condition, _ = re.split(r"(?<!\|)\|(?!\|)", name)  # texts are joined by ||
-        same = wanted[1] is None and (text == "units" or not of) or of == wanted[1]
-        if function == wanted[0] and same and condition == wanted[2]:
+        head = name.rpartition("|")[0]  # function, argument, condition; texts in them are joined by ||
+        if argument is not None:
+            same = head == "|".join(map(str, wanted))
+        elif text == "units":
+            same = head.startswith(f"{wanted[0]}|") and head.endswith(f"|{wanted[2]}")
+        else:
+            same = head == f"{wanted[0]}||{wanted[2]}"
+        if same:
             return str(name)
     raise AssertionError("the compiler has no such statistic")
 
