@@ -94,7 +94,7 @@ def spark_session() -> Iterator[Any]:
             builder.appName("sfumato-tests")
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.driver.memory", "1g")
+            .config("spark.driver.memory", "3g")
             .config("spark.ui.enabled", "false")
             .config("spark.ui.showConsoleProgress", "false")
             .config("spark.sql.shuffle.partitions", "4")

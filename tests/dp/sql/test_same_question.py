@@ -226,6 +226,8 @@ def respelled(node: exp.Expression, draw: random.Random) -> exp.Expression:
         parent = part.parent
         if draw.random() < 0.4 or not isinstance(part, exp.Expression):
             return part
+        if isinstance(part, exp.EQ) and isinstance(part.this, exp.Column) and isinstance(part.expression, exp.Column):
+            return part  # rows of a sub-query are tied to the outer ones by equalities as they stand
         if isinstance(part, (exp.And, exp.Or)):
             sides = [exp.paren(part.this.copy()), exp.paren(part.expression.copy())]
             joined = type(part)(this=sides[1], expression=sides[0])
