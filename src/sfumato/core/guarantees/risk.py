@@ -10,6 +10,7 @@ El Emam, Dankar, "Protecting privacy using k-anonymity", JAMIA 15(5), 2008 (k-ma
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -33,9 +34,9 @@ class WholeTableGuarantee(ClassGuarantee):
     one_record_each: ClassVar[bool] = True
 
     @property
+    @abstractmethod
     def sufficient_size(self) -> int:
         """Records of every class that are enough to keep it, whatever the other classes are."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

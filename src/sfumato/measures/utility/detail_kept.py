@@ -102,5 +102,5 @@ def in_words(score: Score) -> list[str]:
     costly = [name for name in names if score.parts[f"{name}, {WIDTH}"] > 0.0][:2]
     if len(names) > 1 and costly:
         verb = "cost" if len(costly) > 1 else "costs"
-        lines.append(f"{' and '.join(costly)} {verb} most: leave one out or coarsen it yourself, and the others keep more")
+        lines.append(f"{' and '.join(costly)} {verb} most: leave one out or coarsen it yourself, and the others may keep more")
     return lines
