@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -48,10 +49,17 @@ class NumberColumn:
         """Whether the column holds whole numbers (integers, dates)."""
         return bool(pa.types.is_integer(self.arrow) or pa.types.is_date(self.arrow))
 
-    @property
+    @cached_property
     def known(self) -> NDArray[np.bool_]:
         """Where a value is known."""
-        return ~np.isnan(self.values)
+        places = ~np.isnan(self.values)
+        places.flags.writeable = False
+        return places
+
+    @cached_property
+    def present(self) -> Real:
+        """The values that are known; the column itself, not a copy, where all are."""
+        return self.values if self.known.all() else self.values[self.known]
 
     def take(self, rows: Rows) -> NumberColumn:
         """The column at these rows."""
@@ -71,7 +79,7 @@ class NumberColumn:
         if pa.types.is_integer(self.arrow) and whole:
             limited = np.clip(np.where(unknown, 0.0, values), -LARGEST_WHOLE, LARGEST_WHOLE)
             return pa.array(np.rint(limited).astype(np.int64), mask=unknown)
-        return pa.array(values, mask=unknown)
+        return pa.array(values, mask=unknown if unknown.any() else None)
 
     def _refuse_outside_calendar(self, days: Real) -> None:
         counted_finely = pa.types.is_timestamp(self.arrow) and self.arrow.unit == "ns"

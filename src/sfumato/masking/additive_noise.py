@@ -106,23 +106,28 @@ class AdditiveNoise(Mask):
         return tuple(kept)
 
     def _masked(self, column: NumberColumn, draws: Draws) -> Real:
-        present = column.known
-        masked = column.values.copy()
-        count = int(present.sum())
+        count = column.present.size
         if count == 0:
-            return masked
-        there = masked[present]
-        unit = magnitude(there)
-        there = there / unit
+            return column.values.copy()
+        unit = magnitude(column.present)
+        there = column.present / unit
         variance = self.ratio * float(there.var(ddof=1))
         drawn = draws.normal(count)
         if self.moments == "exact":
-            noise = exact_noise(there[:, None], drawn[:, None], np.array([[variance]]))[:, 0]
+            drawn = exact_noise(there[:, None], drawn[:, None], np.array([[variance]]))[:, 0]
         else:
-            noise = math.sqrt(variance) * drawn
+            drawn *= math.sqrt(variance)
         centre = float(there.mean())
+        there -= centre
+        there += drawn
         with np.errstate(over="ignore"):  # what no number can hold is refused when the table is put together
-            masked[present] = (centre + (there - centre + noise) * scaled_by(self.ratio, self.rescale)) * unit
+            there *= scaled_by(self.ratio, self.rescale)
+            there += centre
+            there *= unit
+        if count == column.values.size:
+            return there
+        masked = column.values.copy()
+        masked[column.known] = there
         return masked
 
     def _unchanged(self, column: NumberColumn) -> float:

@@ -86,8 +86,7 @@ def check_columns(mask: Mask, records: Records) -> None:
 
 def is_constant(column: NumberColumn | CategoryColumn) -> bool:
     """Whether all its known values are one."""
-    values = column.values if isinstance(column, NumberColumn) else column.codes
-    present = values[column.known]
+    present = column.present if isinstance(column, NumberColumn) else column.codes[column.known]
     return bool(present.size and np.all(present == present[0]))
 
 

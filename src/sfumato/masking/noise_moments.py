@@ -9,7 +9,9 @@ Methods, 1986; Tendick, Matloff, "A modified random perturbation method for data
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -104,7 +106,7 @@ def refuse_without_spread(method: str, columns: Sequence[NumberColumn]) -> None:
     """Noise in proportion to a spread of 0 is no noise: such a column, or one stratum of it, is not left as it is."""
     faults = []
     for column in columns:
-        present = column.values[column.known]
+        present = column.present
         if present.size and not present.max() > present.min():
             faults.append(
                 f"column '{column.name}' does not vary (in a stratum, where there are strata), so noise in proportion to its "
@@ -113,13 +115,27 @@ def refuse_without_spread(method: str, columns: Sequence[NumberColumn]) -> None:
     all_at_once(Unsupported, method, faults)
 
 
+def once_per_column(number: Callable[[NumberColumn], float]) -> Callable[[NumberColumn], float]:
+    """A number that follows from a column alone, computed once: a mask asks before it draws and again for what it tells."""
+    numbers: WeakKeyDictionary[NumberColumn, float] = WeakKeyDictionary()
+
+    @wraps(number)
+    def remembered(column: NumberColumn) -> float:
+        if column not in numbers:
+            numbers[column] = number(column)
+        return numbers[column]
+
+    return remembered
+
+
+@once_per_column
 def grid_step(column: NumberColumn) -> float:
     """The distance of the grid on which all known values lie: whole numbers, cents, fives, days, seconds…
 
     Whether the type is one of whole numbers does not matter: who sees that all values are whole rounds to whole numbers. At
     the least it is the distance of neighbouring floats.
     """
-    present = column.values[column.known]
+    present = column.present
     if not present.size:
         return 0.0
     largest = float(np.abs(present).max())
@@ -157,8 +173,12 @@ def rounded_back(column: NumberColumn, deviations: Real | float) -> float:
 
 def noise_deviation(column: NumberColumn, ratio: float) -> float:
     """The deviation of noise with `ratio` times the variance of the known values; 0 of fewer than two."""
-    present = column.values[column.known]
-    return math.sqrt(ratio) * deviation_of(present, ddof=1) if present.size > 1 else 0.0
+    return math.sqrt(ratio) * _deviation(column)
+
+
+@once_per_column
+def _deviation(column: NumberColumn) -> float:
+    return deviation_of(column.present, ddof=1) if column.present.size > 1 else 0.0
 
 
 def refuse_rounded_back(method: str, shares: Mapping[str, float], allowed: bool) -> None:

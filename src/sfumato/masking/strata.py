@@ -96,13 +96,19 @@ def _joined(mask: Mask, records: Records, name: str, changes: list[Change], orde
     if any(isinstance(part, (pa.Array, pa.ChunkedArray)) for part in parts):
         chunks = [chunk for part in parts for chunk in (part.chunks if isinstance(part, pa.ChunkedArray) else [part])]
         return pa.chunked_array(chunks).take(pa.array(order))
-    values = np.concatenate(parts)[order]
+    values = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    if not _ascending(order):
+        values = values[order]
     if isinstance(column, NumberColumn):
-        present = ~np.isnan(values)
-        if not np.isfinite(values[present]).all():
+        if np.isinf(values).any():
             raise SfumatoError(f"{type(mask).__name__}: masked values of column '{name}' grew beyond what a number can hold")
         return column.restored(values, whole=mask.whole)
     return column.restored(values.astype(np.int32))
+
+
+def _ascending(order: Int) -> bool:
+    """Whether an order of all places leaves everything where it is."""
+    return bool(np.all(order[1:] > order[:-1]))
 
 
 def _rows(change: Change, rows: Int) -> int:

@@ -31,7 +31,7 @@ _CACHE_BYTES = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
-class Part:
+class SurvivingClasses:
     """Classes that may be kept somewhere below; of the others the records and, per attribute and level, what these lose."""
 
     keys: Int
@@ -40,7 +40,7 @@ class Part:
     lost: Real
 
 
-class Family:
+class NodeFamily:
     """The nodes that differ in the last attributes of the order only, and what counting them together takes."""
 
     def __init__(self, tables: NodeTables, attributes: list[int], place: list[list[int]], first: list[int]) -> None:
@@ -76,12 +76,12 @@ class Survivors:
         self.tables = tables
         order = tables.order
         self._lay_out_losses()
-        self.families: list[Family | None] = [None] * len(order)
+        self.families: list[NodeFamily | None] = [None] * len(order)
         for depth in range(len(order)):
             if math.prod(tables.heights[a] + 1 for a in order[depth:]) <= _FAMILY or depth == len(order) - 1:
-                self.families[depth] = Family(tables, order[depth:], self._place, self._first)
+                self.families[depth] = NodeFamily(tables, order[depth:], self._place, self._first)
         self._merged: dict[Levels, tuple[Int, Int]] = {}
-        self._parts: dict[Levels, Part] = {}
+        self._parts: dict[Levels, SurvivingClasses] = {}
         self._bytes = 0
         self._room = (np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64))
 
@@ -122,7 +122,7 @@ class Survivors:
         for i, (suppressed, kept, least), losses in zip(chosen.tolist(), counts.tolist(), penalties.tolist(), strict=True):
             yield nodes[i], NodeVerdict(suppressed + part.gone, losses[0], least + part.gone, losses[1], kept)
 
-    def _family(self, node: Levels) -> tuple[Levels, Part, Family]:
+    def _family(self, node: Levels) -> tuple[Levels, SurvivingClasses, NodeFamily]:
         """The largest family of a node that is counted quickly."""
         levels = tuple(node[a] for a in self.tables.order)
         for depth, family in enumerate(self.families):
@@ -132,18 +132,18 @@ class Survivors:
                     return levels[:depth], part, family
         raise AssertionError("the last attribute is a family of its own")
 
-    def _part(self, prefix: Levels) -> Part:
+    def _part(self, prefix: Levels) -> SurvivingClasses:
         """What is left of the tuples for the nodes that begin with these levels."""
         part = self._parts.get(prefix)
         if part is not None:
             return part
         if not prefix:
-            return self._keep_part(prefix, Part(*self.tables.root, 0, np.zeros(self._levels)))
+            return self._keep_part(prefix, SurvivingClasses(*self.tables.root, 0, np.zeros(self._levels)))
         before = self._part(prefix[:-1])
         keys, totals = self._merged_table(prefix, before)
-        return self._keep_part(prefix, self._thinned(prefix, Part(keys, totals, before.gone, before.lost)))
+        return self._keep_part(prefix, self._thinned(prefix, SurvivingClasses(keys, totals, before.gone, before.lost)))
 
-    def _merged_table(self, prefix: Levels, before: Part) -> tuple[Int, Int]:
+    def _merged_table(self, prefix: Levels, before: SurvivingClasses) -> tuple[Int, Int]:
         """The classes of the part before, with one attribute more generalised; from the next lower level that is there."""
         level, attribute = prefix[-1], self.tables.order[len(prefix) - 1]
         if level == 0:
@@ -161,7 +161,7 @@ class Survivors:
         self._count(table[0].nbytes + table[1].nbytes)
         return table
 
-    def _thinned(self, prefix: Levels, part: Part) -> Part:
+    def _thinned(self, prefix: Levels, part: SurvivingClasses) -> SurvivingClasses:
         """Without the classes that must lose everything at the most general node with this beginning."""
         if part.keys.size < _FEW:
             return part
@@ -183,7 +183,7 @@ class Survivors:
         )
         together = part.lost.copy()
         together[where] += lost
-        return Part(keys, totals, part.gone + int(records), together)
+        return SurvivingClasses(keys, totals, part.gone + int(records), together)
 
     def _respects(self, prefix: Levels) -> tuple[Int, Int, Int]:
         """Attributes and levels that nodes with this beginning may have, and where their losses are."""
@@ -221,7 +221,7 @@ class Survivors:
             self._room = (np.empty(rows, dtype=np.int64), np.empty((rows, columns), dtype=np.int64))
         return self._room
 
-    def _keep_part(self, prefix: Levels, part: Part) -> Part:
+    def _keep_part(self, prefix: Levels, part: SurvivingClasses) -> SurvivingClasses:
         self._parts[prefix] = part
         self._count(part.keys.nbytes + part.totals.nbytes)
         return part

@@ -28,15 +28,17 @@ class Draws:
     def uniform(self, *shape: int) -> Real:
         """Uniform numbers of [0, 1), multiples of 2^-53."""
         count = int(np.prod(shape)) if shape else 1
-        drawn = (words(self._stream, count) >> np.uint64(11)).astype(np.float64) * _UNIT
+        drawn = (words(self._stream, count) >> np.uint64(11)).astype(np.float64)
+        drawn *= _UNIT
         return drawn.reshape(shape)
 
     def normal(self, *shape: int) -> Real:
         """Standard normal numbers, by inversion of uniform numbers that lie strictly between 0 and 1."""
         from scipy.special import ndtri
 
-        drawn: Real = ndtri(self.uniform(*shape) + _UNIT / 2)
-        return drawn
+        drawn = self.uniform(*shape)
+        drawn += _UNIT / 2
+        return np.asarray(ndtri(drawn, out=drawn))
 
     def below(self, bounds: Int) -> Int:
         """A uniform whole number of [0, bound) for each bound (at most 2^31; the bias is below 2^-32)."""
