@@ -86,6 +86,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         groups.append(comparing.cases)
         groups.append(linkage.long_cases)
         groups.append(lambda: large.long_cases(folder))
+        groups.append(lambda: large.engine_cases(folder))
         groups.append(lambda: queries.long_cases(folder))
         groups.append(lambda: sessions.long_cases(folder))
     missing: dict[str, None] = {}

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.anonymity.search import node_tables
+from sfumato.anonymity.search import node_tables, survivors, sweep
 from sfumato.anonymity.search.node_tables import KEY_BITS
 from sfumato.core.errors import Infeasible, SchemaError, Unsupported
 from sfumato.data.class_table import encode
@@ -48,11 +48,15 @@ def limited(table: People, data: st.DataObject, *, population: bool = False) -> 
     return People(table.table, schema, table.population), limits
 
 
-@pytest.mark.parametrize("key_bits", [KEY_BITS, 0], ids=["packed keys", "keys that do not fit"])
+@pytest.mark.parametrize(
+    ("key_bits", "alone"),
+    [(KEY_BITS, sweep.ALONE), (KEY_BITS, 0), (0, sweep.ALONE)],
+    ids=["packed keys", "packed keys by families", "keys that do not fit"],
+)
 @settings(max_examples=examples(10))
 @given(table=people(attributes=(2, 3), kinds=("unbalanced", "intervals", "forest", "mask", "dates", "numbers")), data=st.data())
 def test_the_best_node_equals_brute_force_over_the_levels_that_are_left(
-    key_bits: int, table: People, data: st.DataObject
+    key_bits: int, alone: int, table: People, data: st.DataObject
 ) -> None:
     asked = data.draw(mixtures(table.secrets))
     few, limits = limited(table, data, population=True)
@@ -65,7 +69,12 @@ def test_the_best_node_equals_brute_force_over_the_levels_that_are_left(
         expected = best_loss(nodes, math.floor(share * table.table.num_rows + 1e-9))
         for search in (sf.Lattice(share), sf.Lattice(share, max_nodes=1)):
             try:
-                with mock.patch.object(node_tables, "KEY_BITS", key_bits):
+                with (
+                    mock.patch.object(node_tables, "KEY_BITS", key_bits),
+                    mock.patch.object(sweep, "ALONE", alone),
+                    mock.patch.object(sweep, "HARD", min(alone, sweep.HARD)),
+                    mock.patch.object(survivors, "FEW", min(alone, survivors.FEW)),
+                ):
                     outcome = search.run(few.microdata(), asked, population=few.register())
             except Infeasible:
                 assert expected is None or asked_k(asked) > table.table.num_rows

@@ -74,7 +74,9 @@ def closeness(draw: DrawFn) -> tuple[Any, ...]:
     reference = np.zeros(int(groups.max()) + 1)
     for level in groups:
         np.add.at(reference, level, shares)
-    return draw(totals(width)), 3, width, groups, reference, draw(SHARES)
+    sizes = draw(totals(width))
+    need = np.array(draw(st.lists(st.sampled_from([0, 0, 4, -1]), min_size=len(sizes), max_size=len(sizes))), dtype=np.int64)
+    return sizes, 3, width, groups, reference, draw(SHARES), need
 
 
 @st.composite
@@ -135,6 +137,48 @@ def failing_classes(draw: DrawFn) -> tuple[Any, ...]:
     # a class without records never fails
     need = np.array([draw(st.sampled_from([0, -1, 1, int(size)])) if size else 0 for size in sizes[:, 0]], dtype=np.int64)
     return keys, sizes, need, *rest
+
+
+@st.composite
+def roll_up_family(draw: DrawFn) -> tuple[Any, ...]:
+    """The first attribute has two steps up, the second one; some of the six nodes, in their order."""
+    keys, sizes, shifts, masks, *_ = draw(_packed())
+    steps = np.zeros((3, 8), dtype=np.int64)
+    for row, (bits, shift) in enumerate(((8, 0), (8, 0), (4, 3))):
+        parents = np.array(draw(st.lists(st.integers(0, bits - 1), min_size=bits, max_size=bits)), dtype=np.int64)
+        steps[row, :bits] = (parents ^ np.arange(bits)) << shift
+    nodes = [(one, other) for one in range(3) for other in range(2)]
+    chosen = sorted(draw(st.sets(st.sampled_from(nodes), min_size=1)))
+    room = max(len(keys) * len(chosen), 1)
+    levels = np.array(chosen, dtype=np.int64)
+    buffers = np.zeros(room, dtype=np.int64), np.zeros((room, 2), dtype=np.int64)
+    return keys, sizes, shifts, masks, levels, np.array([0, 2], dtype=np.int64), steps, *buffers
+
+
+@st.composite
+def failing_in_family(draw: DrawFn) -> tuple[Any, ...]:
+    keys, sizes, need, shifts, masks, _, losses = draw(failing_classes())
+    cut = draw(st.integers(0, len(keys)))
+    places = np.array([[0, 8], [0, 8]], dtype=np.int64)
+    return keys, sizes, need, np.array([0, cut, len(keys)], dtype=np.int64), shifts, masks, places, losses
+
+
+@st.composite
+def split_off(draw: DrawFn) -> tuple[Any, ...]:
+    keys, sizes, shifts, masks, _, losses = draw(_packed())
+    groups = draw(st.lists(st.integers(0, 2), min_size=len(keys), max_size=len(keys)))
+    gone = draw(st.lists(st.integers(0, 1), min_size=3, max_size=3))
+    respects = np.array([0, 1, 1], dtype=np.int64), np.array([0, 8, 8], dtype=np.int64)
+    return keys, sizes, np.array(groups, dtype=np.int64), np.array(gone, dtype=np.int64), shifts, masks, *respects, losses
+
+
+@st.composite
+def raise_bounds(draw: DrawFn) -> tuple[Any, ...]:
+    shape = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+    base = np.array(draw(st.lists(st.sampled_from([0.0, 0.25, 0.5]), min_size=int(np.prod(shape)), max_size=int(np.prod(shape)))))
+    nodes = draw(st.lists(st.tuples(*(st.integers(0, size - 1) for size in shape)), min_size=1, max_size=3))
+    penalties = draw(st.lists(st.sampled_from([0.0, 0.125, np.inf]), min_size=len(nodes), max_size=len(nodes)))
+    return base.copy(), base, np.array(shape, dtype=np.int64), np.array(nodes, dtype=np.int64), np.array(penalties)
 
 
 @st.composite
@@ -219,6 +263,7 @@ INPUTS: dict[str, Callable[[], SearchStrategy[tuple[Any, ...]]]] = {
     "drawn_by_row": swapping_inputs.rows,
     "entropy": entropy,
     "failing_classes": failing_classes,
+    "failing_in_family": failing_in_family,
     "farthest": nearest,
     "farthest_in_blocks": microaggregation_inputs.farthest,
     "farthest_in_shell": microaggregation_inputs.shell,
@@ -229,13 +274,16 @@ INPUTS: dict[str, Callable[[], SearchStrategy[tuple[Any, ...]]]] = {
     "nearest_wrong": attack_inputs.searched,
     "optimal_groups": microaggregation_inputs.ascending,
     "ordered_closeness": ordered_closeness,
+    "raise_bounds": raise_bounds,
     "rank_within": linkage_inputs.ranked,
     "recursive": recursive,
     "remove_from_blocks": microaggregation_inputs.removed,
     "roll_up": roll_up,
+    "roll_up_family": roll_up_family,
     "rows_by_unit": units,
     "shares_outside": shares_outside,
     "small_classes": small_classes,
+    "split_off": split_off,
     "spatial_order": microaggregation_inputs.order,
     "stable_order": swapping_inputs.values,
     "too_few": too_few,

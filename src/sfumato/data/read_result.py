@@ -138,13 +138,17 @@ def finish(
     declared = dict(schema.columns) if schema is not None else {}
     arrays, columns, faults, inferred = [], {}, [], set()
     exact: dict[str, pa.ChunkedArray | None] = {}
-    for place, (name, column) in enumerate(zip(names, raw.columns, strict=True)):
+    # each column goes as soon as it is read: the whole table need not be there twice
+    textual, guessed, said, waiting = raw.textual, raw.guessed, raw.notes, list(raw.columns)
+    del raw
+    for place, name in enumerate(names):
+        column, waiting[place] = waiting[place], None
         if not _is_declared(declared.get(name)) and not as_text:
             # A unit is only compared, and wide whole numbers of a unit keep all their digits whatever type they get.
             unit = name in declared and declared[name].role == "unit"
-            follows_cells = raw.textual or place in raw.guessed or (type_depends_on_values(column.type) and not unit)
+            follows_cells = textual or place in guessed or (type_depends_on_values(column.type) and not unit)
             inferred.update([name] if follows_cells else [])
-        typed = _typed(name, column, raw.textual, declared.get(name), as_text, lenient=unreadable == "missing")
+        typed = _typed(name, column, textual, declared.get(name), as_text, lenient=unreadable == "missing")
         arrays.append(typed.array)
         exact.update(_before_rounding(name, column, typed.array))
         notes.extend(typed.notes)
@@ -158,7 +162,7 @@ def finish(
     )
     return ReadResult(
         pa.table(dict(zip(names, arrays, strict=True))) if names else pa.table({}),
-        (*raw.notes, *notes),
+        (*said, *notes),
         columns,
         frozenset(inferred),
         exact,

@@ -62,6 +62,9 @@ def as_numbers(values: Sequence[str | None]) -> list[float] | None:
     return numbers
 
 
+_AT_ONCE = 1 << 18
+
+
 @dataclass(frozen=True, eq=False)
 class CodedText:
     """A text column as codes into its distinct texts; -1 is a missing value."""
@@ -78,8 +81,9 @@ class CodedText:
         encoded = encoded.unify_dictionaries()
         if encoded.num_chunks == 0:
             return cls(np.zeros(0, np.int32), pa.array([], pa.string()))
-        parts = [chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy() for chunk in encoded.chunks]
-        codes = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        indices = [chunk.indices.cast(pa.int32()) for chunk in encoded.chunks]
+        # put together by Arrow, which can take the memory of columns that were read before
+        codes = pa.concat_arrays([part.fill_null(-1) if part.null_count else part for part in indices]).to_numpy()
         dictionary = valid_texts(encoded.chunk(0).dictionary)
         if pa.types.is_string(dictionary.type) and not dictionary.null_count:
             return cls(codes, dictionary)._of_rows()
@@ -113,15 +117,23 @@ class CodedText:
 
     def counts(self) -> NDArray[np.int64]:
         """Records per distinct text."""
-        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.values)).astype(np.int64)
+        counts = np.zeros(len(self.values) + 1, dtype=np.int64)  # the first entry serves code -1
+        for start in range(0, self.codes.size, _AT_ONCE):  # counting makes 64 bits of each code
+            counts += np.bincount(self.codes[start : start + _AT_ONCE] + 1, minlength=counts.size)
+        return counts[1:]
 
     def to_arrow(self) -> pa.DictionaryArray:
         """The column as dictionary-encoded text."""
-        return pa.DictionaryArray.from_arrays(pa.array(self.codes, mask=self.codes < 0), self.values)
+        return pa.DictionaryArray.from_arrays(self._indices(), self.values)
+
+    def _indices(self) -> pa.Int32Array:
+        """The codes as Arrow has them: as they lie, not a copy, where nothing is missing."""
+        missing = self.codes < 0
+        return pa.array(self.codes, mask=missing if missing.any() else None)
 
     def to_typed(self, values: pa.Array) -> pa.Array:
         """The column with typed values in place of the distinct texts."""
-        return values.take(pa.array(self.codes, mask=self.codes < 0))
+        return values.take(self._indices())
 
 
 @dataclass(frozen=True, eq=False)

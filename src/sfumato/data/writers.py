@@ -21,6 +21,7 @@ from sfumato.core.plain_files import sync_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 _FORMULA = r"(?s)^(?:[=@\t\r\n].|[+-].)"
 _NUMBER = r"^[+-]?(?:[0-9]+(?:[.,][0-9]*)*|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?%?$"
@@ -176,12 +177,16 @@ def _clean_dictionary(column: pa.ChunkedArray) -> pa.Array:
     value_type = _value_type(column.type)
     if column.num_chunks == 0:
         return pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), pa.array([], value_type))
-    codes = np.concatenate([chunk.indices.cast(pa.int32()).fill_null(-1).to_numpy() for chunk in column.chunks])
+    codes = _codes(column)
     dictionary = column.chunk(0).dictionary
     position = np.full(len(dictionary) + 1, -1, dtype=np.int32)
-    used = np.unique(codes[codes >= 0])
+    occurring = np.bincount(codes if not column.null_count else codes[codes >= 0], minlength=len(dictionary))
+    used = np.flatnonzero(occurring)
     kept = dictionary.take(pa.array(used))
     order = pc.sort_indices(kept).to_numpy()
+    in_order = used.size == len(dictionary) and np.array_equal(order, np.arange(used.size))
+    if in_order and column.num_chunks == 1 and not column.null_count and not dictionary.null_count:
+        return pa.DictionaryArray.from_arrays(pa.array(codes), dictionary)  # the codes as they lie, not a copy
     position[used[order]] = np.arange(used.size, dtype=np.int32)
     values = kept.take(pa.array(order))
     if values.null_count:  # sorted last: a null among the values is a missing cell
@@ -189,6 +194,15 @@ def _clean_dictionary(column: pa.ChunkedArray) -> pa.Array:
         position[position >= len(values)] = -1
     new = position[codes]
     return pa.DictionaryArray.from_arrays(pa.array(new, mask=new < 0), values)
+
+
+def _codes(column: pa.ChunkedArray) -> NDArray[np.int32]:
+    """The codes of a dictionary-encoded column, -1 for a missing cell; those of one whole chunk are not copied."""
+    import pyarrow as pa
+
+    parts = [chunk.indices.cast(pa.int32()) for chunk in column.chunks]
+    filled = [(part.fill_null(-1) if part.null_count else part).to_numpy() for part in parts]
+    return filled[0] if len(filled) == 1 else np.concatenate(filled)
 
 
 def _csv_schema(schema: pa.Schema) -> pa.Schema:

@@ -108,6 +108,12 @@ def recode_plan(fields: Mapping[str, Field], recoding: RecodingTable, cells: pa.
     return Project(joined, (*(column(name) for name in carried), column(CLASS)))
 
 
+def counted_plan(fields: Mapping[str, Field], recoding: RecodingTable, cells: pa.Table, keep: Sequence[str]) -> Plan:
+    """The same, rows that hold the same once, with how many they are."""
+    carried = tuple(name for name in keep if name not in recoding.quasi)
+    return Group(recode_plan(fields, recoding, cells, keep), (*carried, CLASS), (AggregateColumn(COUNT, "count"),))
+
+
 def cell_table(recoding: RecodingTable, fields: Mapping[str, Field]) -> pa.Table:
     """What is uploaded for `recode_plan`: the key of each entry that is kept, its numbers and its class."""
     kept = np.flatnonzero(recoding.klass >= 0)

@@ -13,11 +13,15 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.core.errors import SourceError, raise_alone
-from sfumato.data.relation import Relation
+from sfumato.data.recoding import RecodingTable
+from sfumato.data.relation import COUNT, Relation
 from sfumato.data.schema import Type
+from sfumato.engines import class_queries
 from sfumato.engines.canonical import canonical_columns, canonical_table
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.distinct_units import exact_kind
@@ -177,6 +181,18 @@ class DuckDBRelation(SqlRelation):
             answer = asked_again(connection, plan, tables, lambda where: _answer(connection, plan, where, clean))
         self._check_unchanged()
         return answer
+
+    def recode_counted(self, recoding: RecodingTable, keep: Sequence[str]) -> tuple[pa.Table, NDArray[np.int64]]:
+        """What `recode` gives, rows that hold the same once, and how often: most rows of a release equal another one, and those
+        of the source never come into this process."""
+        class_queries.check_recoding(recoding, keep, list(self.fields))
+        cells = class_queries.cell_table(recoding, self.fields)
+        answer = self.run(class_queries.counted_plan(self.fields, recoding, cells, keep), {class_queries.CELLS: cells})
+        counts = answer.column(COUNT).to_numpy().astype(np.int64)
+        class_queries.check_all_assigned(recoding, int(counts.sum()))
+        carried = {name: answer.column(name) for name in keep if name not in recoding.quasi}
+        klass = answer.column(class_queries.CLASS).to_numpy()
+        return class_queries.released_table(recoding, keep, klass, carried), counts
 
     @contextmanager
     def snapshot(self) -> Iterator[Self]:

@@ -1,8 +1,8 @@
 """Connections of DuckDB that see some files and nothing else, with their settings locked.
 
-Opening one takes longer than a small question, so that idle ones are kept. A database file is attached for the length
-of a question and let go afterwards, because whoever holds it keeps writers out. What does not fit into memory is spilled
-encrypted, under a key that is in memory alone; where this DuckDB cannot encrypt, nothing is spilled.
+Opening one takes longer than a small question, so that idle ones are kept, but for large files. A database file is attached
+for the length of a question and let go afterwards, because whoever holds it keeps writers out. What does not fit into memory
+is spilled encrypted, under a key that is in memory alone; where this DuckDB cannot encrypt, nothing is spilled.
 """
 
 from __future__ import annotations
@@ -34,6 +34,10 @@ class _Open:
             return  # it belongs to the process from which this one was forked
         self.connection.close()
         self.spill.remove()
+
+
+#: From this size of the files on, what DuckDB keeps of a GROUP BY until its connection is closed is much.
+_LARGE_BYTES = 8 * 1024 * 1024
 
 
 class Connections:
@@ -70,10 +74,18 @@ class Connections:
                     chosen.connection.execute(f"DETACH {_identifier(name)}")
             whole = True
         finally:
-            if whole:
+            if whole and not self._large():
                 self._idle.append(chosen)
             else:
                 chosen.close()
+
+    def _large(self) -> bool:
+        """Whether what a question about these files leaves behind is worth more than opening another connection."""
+        size = 0
+        for path in (*self._files, *self._databases.values()):
+            with suppress(OSError):
+                size += path.stat().st_size
+        return size > _LARGE_BYTES
 
     def _taken(self) -> _Open | None:
         while self._idle:

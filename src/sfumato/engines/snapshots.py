@@ -17,7 +17,9 @@ from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import Relation
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 
 @contextmanager
@@ -79,6 +81,14 @@ class Snapshot:
     def recode(self, recoding: RecodingTable, keep: Sequence[str]) -> pa.Table:
         """See `Relation.recode`."""
         return self._open().recode(recoding, keep)
+
+    def recode_counted(self, recoding: RecodingTable, keep: Sequence[str]) -> tuple[pa.Table, NDArray[np.int64] | None]:
+        """The rows of `recode`; where the engine counts them, different ones only and how often each of them occurs."""
+        relation = self._open()
+        if hasattr(relation, "recode_counted"):
+            counted: tuple[pa.Table, NDArray[np.int64]] = relation.recode_counted(recoding, keep)
+            return counted
+        return relation.recode(recoding, keep), None
 
     def close(self) -> None:
         """Let the engine go."""

@@ -123,8 +123,17 @@ class Closeness:
             return class_checks.divergence(totals, self.start, self.width, self.shares, self.t)
         if self.distance == "ordered":
             return class_checks.ordered_closeness(totals, self.start, self.width, self.shares, self.t)
+        return self.among(totals, np.zeros(totals.shape[0], dtype=np.int64))
+
+    @property
+    def passes_over(self) -> bool:
+        """Whether `among` can be asked."""
+        return self.protected is None and self.distance not in ("kl", "ordered")
+
+    def among(self, totals: Int, need: Int) -> Int:
+        """Fill in what the classes need whose `need` is 0, without copying them."""
         groups, reference = self._grouped
-        return class_checks.closeness(totals, self.start, self.width, groups, reference, self.t)
+        return class_checks.closeness(totals, self.start, self.width, groups, reference, self.t, need)
 
     @cached_property
     def _grouped(self) -> tuple[Int, Real]:
@@ -133,6 +142,22 @@ class Closeness:
         for level in groups:
             np.add.at(reference, level, self.shares)
         return np.ascontiguousarray(groups), reference
+
+    @cached_property
+    def fewest(self) -> int:
+        """How many records a class within t has at least: s records show at most s groups of a level, at best the most frequent.
+
+        1 where nothing follows: other distances, and promises about some values only.
+        """
+        if not self.passes_over:
+            return 1
+        groups, reference = self._grouped
+        covered = np.zeros(self.width)
+        for level in groups:
+            largest = np.sort(reference[np.unique(level)])[::-1]
+            covered += np.cumsum(np.pad(largest, (0, self.width - largest.size)))
+        enough = covered / len(groups) >= 1.0 - self.t - TOLERANCE
+        return int(np.argmax(enough)) + 1 if enough.any() else 1
 
     def _protected(self, totals: Int) -> Int:
         counts = totals[:, self.start : self.start + self.width]

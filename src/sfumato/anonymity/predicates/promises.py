@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,20 +89,32 @@ class Promises:
         """False where people of several classes are counted cautiously, so that a class may have more than is seen."""
         return not self.layout.units or self.table.one_tuple_each
 
+    @cached_property
+    def _fewest(self) -> int:
+        """A class with fewer records than this breaks a promise, whichever records they are."""
+        return max([self.k, *(check.fewest for check in self.fixed if isinstance(check, Closeness))])
+
     def totals(self) -> Int:
         """Totals of the distinct tuples."""
         return totals_of(self.table, self.layout, self.enough)
 
     def needs(self, totals: Int) -> Int:
         """Per class: 0 when all promises are kept, otherwise the bound described in `checks` (`NO_BOUND` for none)."""
-        need = AtLeast(self.layout.units, self.enough)(totals)
+        least = self.enough if self.layout.units else self._fewest
+        need = AtLeast(self.layout.units, least)(totals)
         for check in self.fixed:
+            if isinstance(check, Closeness) and check.passes_over and not self.no_suppression:
+                need = check.among(totals, need)
+                continue
             # a class that must go completely needs no second opinion, unless it is hopeless
             open_ = np.flatnonzero(need == 0) if not self.no_suppression else np.arange(need.size)
             more = check(totals[open_] if open_.size < need.size else totals)
             before = need[open_]
             # a class that keeps this promise still breaks the other one, also where that has no bound (-1)
             need[open_] = np.where(before == 0, more, np.where(more == 0, before, np.maximum(more, before)))
+        if self._fewest > 1 and self.fixed:
+            # what could be kept is too small for a class of its own
+            np.copyto(need, totals[:, 0], where=(need > 0) & (totals[:, 0] - need < self._fewest))
         if self.moving:
             need = self._follow_released(totals, need)
         if self.on_average:

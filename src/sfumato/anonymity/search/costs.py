@@ -97,7 +97,11 @@ class ObjectiveSweep(Sweep):
         self.steps = [np.diff(part).tolist() for part in self.parts]
         self.base = costs.objective.of_all_nodes(costs.columns)
         self.bounds = self.base.copy()
+        self.lowest = int(np.argmin(self.bounds))
         self.least: dict[Levels, float | Real] = {}
+
+    def _has_families(self) -> bool:
+        return False  # they add up the loss of all columns
 
     def _bound(self, node: Levels, above: Levels) -> float:
         least = self.least[above]
@@ -121,5 +125,6 @@ class ObjectiveSweep(Sweep):
                 raised = [part[: level + 1] + more for part, level, more in zip(self.costs.columns, node, least, strict=True)]
                 np.maximum(self.bounds[below], self.costs.objective.of_all_nodes(raised), out=self.bounds[below])
         self.bounds[node] = np.inf
+        self.lowest = int(np.argmin(self.bounds))
         self.checked[node] = result = cost.loss if feasible else float("inf")
         return result

@@ -107,9 +107,7 @@ class NodeTables:
         result = []
         for a, levels in enumerate(self.level_codes):
             records = np.bincount(self._leaves(a), weights=totals[:, 0], minlength=len(levels[0][0]))
-            per_level = [
-                float((records * losses[a][level][self._change_codes(a, 0, level)]).sum()) for level in range(len(levels))
-            ]
+            per_level = [float((records * losses[a][level][self.codes_at(a, 0, level)]).sum()) for level in range(len(levels))]
             result.append(np.array(per_level) / self.records)
         return result
 
@@ -185,7 +183,7 @@ class NodeTables:
         keys = self.root[0].copy()
         for a, level in enumerate(levels):
             if level:
-                keys ^= self._change(a, 0, level)[(keys >> self.shifts[a]) & self.masks[a]]
+                keys ^= self.change(a, 0, level)[(keys >> self.shifts[a]) & self.masks[a]]
         return keys
 
     def _table(self, prefix: tuple[int, ...]) -> tuple[Int, Int]:
@@ -207,7 +205,7 @@ class NodeTables:
         if keys_totals is None:
             keys_totals = self._table(_strip(head))
         shift, mask = int(self.shifts[attribute]), int(self.masks[attribute])
-        return self._kept(prefix, roll_up(*keys_totals, shift, mask, self._change(attribute, below, last)))
+        return self._kept(prefix, roll_up(*keys_totals, shift, mask, self.change(attribute, below, last)))
 
     def _kept(self, key: tuple[int, ...], table: tuple[Int, Int]) -> tuple[Int, Int]:
         """Keep a table, and drop those that were used least lately."""
@@ -222,18 +220,18 @@ class NodeTables:
         """The dense leaf of every tuple."""
         return np.asarray((self.root[0] >> self.shifts[attribute]) & self.masks[attribute])
 
-    def _change_codes(self, attribute: int, below: int, level: int) -> Int:
+    def codes_at(self, attribute: int, below: int, level: int) -> Int:
         """Dense code at `level` of every dense code at `below`."""
         levels = self.level_codes[attribute]
         leaves = levels[below][2]
         return levels[level][1][leaves].astype(np.int64)
 
-    def _change(self, attribute: int, below: int, level: int) -> Int:
+    def change(self, attribute: int, below: int, level: int) -> Int:
         """The bits to flip in a packed key when an attribute climbs from one level to another, by its field."""
         key = (attribute, below, level)
         change = self._changes.get(key)
         if change is None:
-            codes = self._change_codes(attribute, below, level)
+            codes = self.codes_at(attribute, below, level)
             change = np.zeros(int(self.masks[attribute]) + 1, dtype=np.int64)
             change[: codes.size] = (codes ^ np.arange(codes.size)) << self.shifts[attribute]
             self._changes[key] = change

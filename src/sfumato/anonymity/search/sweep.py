@@ -8,18 +8,22 @@ below the best loss found, that loss is the optimum.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymity.search.node_tables import NodeTables
+from sfumato.anonymity.search.survivors import Survivors
 from sfumato.anonymity.search.verdicts import NodeVerdict
 from sfumato.core.progress import Progress, silent
+from sfumato.kernels.classes.families import raise_bounds
 
 Real = NDArray[np.float64]
 Levels = tuple[int, ...]
 EQUAL = 1e-12  # losses closer than this are the same
+ALONE, HARD = 64, 10  # after so many checks a search that has ten times as many nodes open goes on by families
 
 
 @dataclass
@@ -75,6 +79,8 @@ class Sweep:
         self.steps = [np.diff(part).tolist() for part in self.parts]
         self.base = _outer_sum(self.parts)
         self.bounds = self.base.copy()
+        self.sizes = np.array(self.shape, dtype=np.int64)
+        self.lowest = int(np.argmin(self.bounds))
         self.best_node = BestNode(records=tables.records)
         self.checked: dict[Levels, float] = {}
         self.penalties: dict[Levels, float] = {}  # least penalty of all nodes below a checked one
@@ -90,14 +96,36 @@ class Sweep:
         self._start()
         flat = self.bounds.reshape(-1)
         while True:
-            lowest = int(np.argmin(flat))
+            lowest = self.lowest
             if flat[lowest] >= self.best_node.loss + EQUAL:
                 return self.best_node
-            if self.best_node.evaluated % 16 == 0:
-                still_open = int((flat < self.best_node.loss + EQUAL).sum())
-                self.progress("searching the lattice", int(flat.size) - still_open, int(flat.size))
-            node = tuple(int(x) for x in np.unravel_index(lowest, self.shape))
-            self._rule_out(node)
+            still_open = self._report()
+            if len(self.checked) >= ALONE and still_open > HARD * len(self.checked) and self._has_families():
+                self._downward(Survivors(self.tables))
+                return self.best_node
+            self._rule_out(tuple(int(x) for x in np.unravel_index(lowest, self.shape)))
+
+    def _has_families(self) -> bool:
+        return Survivors.suit(self.tables)
+
+    def _downward(self, survivors: Survivors) -> None:
+        """Check what is open from general to specific, a family at a time: every node after all that are above it, so that no
+        more are checked than the bounds leave open."""
+        flat = self.bounds.reshape(-1)
+        heights = np.indices(self.shape).sum(axis=0).reshape(-1)
+        for place in np.argsort(-heights, kind="stable").tolist():
+            if flat[place] < self.best_node.loss + EQUAL:
+                node = tuple(int(x) for x in np.unravel_index(place, self.shape))
+                self._learn(list(survivors.verdicts(node, self._open)))
+                self._report()
+
+    def _open(self, node: Levels) -> bool:
+        return bool(self.bounds[node] < self.best_node.loss + EQUAL)
+
+    def _report(self) -> int:
+        still_open = int((self.bounds < self.best_node.loss + EQUAL).sum())
+        self.progress("searching the lattice", int(self.bounds.size) - still_open, int(self.bounds.size))
+        return still_open
 
     def _rule_out(self, node: Levels) -> None:
         path = self._path_up(node)
@@ -121,21 +149,22 @@ class Sweep:
         earlier = self.checked.get(node)
         if earlier is not None:
             return earlier
-        verdict = self.tables.verdict(node)
-        base = float(self.base[node])
-        feasible = verdict.suppressed <= self.limit
-        loss = base + verdict.penalty
-        self.best_node.note(node, loss, verdict, feasible)
-        below = tuple(slice(0, level + 1) for level in node)
-        ruled_out = verdict.least_suppressed > self.limit
-        self.penalties[node] = float("inf") if ruled_out else verdict.least_penalty
-        if ruled_out:
-            self.bounds[below] = np.inf
-        elif verdict.least_penalty > 0:
-            np.maximum(self.bounds[below], self.base[below] + verdict.least_penalty, out=self.bounds[below])
-        self.bounds[node] = np.inf
-        self.checked[node] = result = loss if feasible else float("inf")
-        return result
+        self._learn([(node, self.tables.verdict(node))])
+        return self.checked[node]
+
+    def _learn(self, verdicts: Sequence[tuple[Levels, NodeVerdict]]) -> None:
+        penalties = np.empty(len(verdicts))
+        for i, (node, verdict) in enumerate(verdicts):
+            feasible = verdict.suppressed <= self.limit
+            loss = float(self.base[node]) + verdict.penalty
+            self.best_node.note(node, loss, verdict, feasible)
+            penalty = float("inf") if verdict.least_suppressed > self.limit else verdict.least_penalty
+            self.penalties[node] = penalties[i] = penalty
+            self.checked[node] = loss if feasible else float("inf")
+        nodes = np.array([node for node, _ in verdicts], dtype=np.int64)
+        self.lowest = raise_bounds(
+            self.bounds.reshape(-1), self.base.reshape(-1), self.sizes, nodes.reshape(len(verdicts), self.sizes.size), penalties
+        )
 
     def _start(self) -> None:
         """A good first solution: the lowest feasible node of the cheapest path upward, then improved step by step."""

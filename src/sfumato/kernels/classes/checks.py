@@ -21,7 +21,9 @@ from sfumato.kernels.compiled import kernel
 Int = NDArray[np.int64]
 Real = NDArray[np.float64]
 SLACK = 1e-12
-_STEPS = 6  # bisection steps of a bound; each halves its slack
+_STEPS = 6  # steps of a bound: of a bisection each halves its slack, of Newton's method three are enough nearly always
+_FLAT = 1e-5  # slopes below this are no divisors
+_ABOVE = 1.0 + 1e-9  # more than the rounding error of a zero
 #: c · tail is rounded; a tie must fail, so the product is lowered by more than its rounding error
 _BELOW = 1.0 - 2.0**-51
 
@@ -193,77 +195,71 @@ def recursive(totals: Int, start: int, width: int, c: float, least: int) -> Int:
     return need
 
 
-def _closeness_numpy(totals: Int, start: int, width: int, group_of: Int, shares: Real, t: float) -> Int:
+def _closeness_numpy(totals: Int, start: int, width: int, group_of: Int, shares: Real, t: float, need: Int) -> Int:
     levels, groups = group_of.shape[0], shares.size
-    counts = totals[:, start : start + width].astype(np.float64)
+    looked_at = np.flatnonzero((need == 0) & (totals[:, start : start + width].sum(axis=1) > 0))
+    counts = totals[looked_at, start : start + width].astype(np.float64)
     grouped = np.zeros((counts.shape[0], groups))
     for level in range(levels):
         np.add.at(grouped.T, group_of[level], counts.T)
     records = counts.sum(axis=1)
-
-    def distance(rows: NDArray[np.bool_], kept: Real) -> Real:
-        return np.asarray(np.maximum(shares - grouped[rows] / kept[:, None], 0.0).sum(axis=1) / levels)
-
-    need = np.zeros(totals.shape[0], dtype=np.int64)
-    some = records > 0
-    failing = some.copy()
-    failing[some] = distance(some, records[some]) > t + SLACK
-    if failing.any():
-        high, low = records[failing], np.zeros(int(failing.sum()))
-        for _ in range(_STEPS):
-            middle = 0.5 * (low + high)
-            fails = distance(failing, middle) > t + SLACK
-            high, low = np.where(fails, middle, high), np.where(fails, low, middle)
-        need[failing] = np.maximum(np.ceil(records[failing] - high - 1e-9), 1.0).astype(np.int64)
+    limit = (t + SLACK) * levels
+    failing = np.maximum(shares * records[:, None] - grouped, 0.0).sum(axis=1) > limit * records
+    grouped, records = grouped[failing], records[failing]
+    high = records.copy()
+    for _ in range(_STEPS):
+        short = shares * high[:, None] > grouped
+        slope = (short * shares).sum(axis=1) - limit
+        crossing = (short * grouped).sum(axis=1) / np.where(slope > _FLAT, slope, 1.0)
+        high = np.where((slope > _FLAT) & (crossing < high), crossing, high)
+    need[looked_at[failing]] = np.maximum(np.ceil(records - high * _ABOVE - 1e-6), 1.0).astype(np.int64)
     return need
 
 
-@kernel("int64[::1](int64[:,::1], int64, int64, int64[:,::1], float64[::1], float64)", twin=_closeness_numpy)
-def closeness(totals: Int, start: int, width: int, group_of: Int, shares: Real, t: float) -> Int:
+@kernel(
+    "int64[::1](int64[:,::1], int64, int64, int64[:,::1], float64[::1], float64, int64[::1])",
+    twin=_closeness_numpy,
+)
+def closeness(totals: Int, start: int, width: int, group_of: Int, shares: Real, t: float, need: Int) -> Int:
     """Mean over levels of the variational distance of a partition of the values is above t.
 
     One level of singletons is the equal-distance earth mover's distance, the levels of a hierarchy the hierarchical
-    one. `group_of[level, value]` numbers the groups of all levels; `shares[group]` is the reference share.
+    one. `group_of[level, value]` numbers the groups of all levels; `shares[group]` is the reference share. Classes
+    whose `need` is not 0 are passed over; the others get theirs there.
     """
-    rows = totals.shape[0]
     levels = group_of.shape[0]
     groups = shares.size
-    need = np.zeros(rows, dtype=np.int64)
     grouped = np.zeros(groups, dtype=np.float64)
     limit = (t + SLACK) * levels
-    for row in range(rows):
+    for row in range(totals.shape[0]):
+        if need[row] != 0:
+            continue
         for group in range(groups):
             grouped[group] = 0.0
         records = 0.0
+        for level in range(levels):
+            for value in range(width):
+                grouped[group_of[level, value]] += float(totals[row, start + value])
         for value in range(width):
-            count = float(totals[row, start + value])
-            if count > 0.0:
-                records += count
-                for level in range(levels):
-                    grouped[group_of[level, value]] += count
-        if records == 0.0:
-            continue
-        distance = 0.0
+            records += float(totals[row, start + value])
+        missing = 0.0
         for group in range(groups):
-            missing = shares[group] * records - grouped[group]
-            if missing > 0.0:
-                distance += missing
-        if distance <= limit * records:
+            missing += max(shares[group] * records - grouped[group], 0.0)
+        if missing <= limit * records:
             continue
-        low = 0.0
+        # what is missing, less what may be missing, is convex in the size: Newton's steps come down to its zero from above
         high = records
         for _ in range(_STEPS):
-            middle = 0.5 * (low + high)
-            distance = 0.0
+            slope = -limit
+            present = 0.0
             for group in range(groups):
-                missing = shares[group] * middle - grouped[group]
-                if missing > 0.0:
-                    distance += missing
-            if distance > limit * middle:
-                high = middle
-            else:
-                low = middle
-        need[row] = max(1, math.ceil(records - high - 1e-9))
+                short = shares[group] * high > grouped[group]
+                slope += shares[group] if short else 0.0
+                present += grouped[group] if short else 0.0
+            if slope <= _FLAT or present >= high * slope:
+                break
+            high = present / slope
+        need[row] = max(1, math.ceil(records - high * _ABOVE - 1e-6))
     return need
 
 

@@ -168,7 +168,8 @@ def combined(columns: Iterable[CodedColumn], rows: int) -> tuple[Integers, int]:
         width = max(len(column.values), 1)
         if radix * width > _KEY_LIMIT:
             key, radix = _dense(key)
-        key = key * width + column.codes
+        key *= width  # in place: a second column of keys would be as large as two columns of the table
+        key += column.codes
         radix *= width
     return _dense(key)
 

@@ -10,7 +10,7 @@ from sfumato.core.guarantees.base import ANY_ADVERSARY
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.schema import Schema
 from sfumato.data.values import sorted_sets
-from sfumato.engines.snapshots import remember
+from sfumato.engines.snapshots import Snapshot, remember
 from sfumato.workflow.earlier.readings import written_as
 from sfumato.workflow.publishing.changed_rows import Changed, ReleaseRequest, replace_names, units_behind
 from sfumato.workflow.publishing.claims import unit_in_words
@@ -34,13 +34,19 @@ def recoded_rows(request: ReleaseRequest, search: Search) -> Changed:
     _refuse_empty(outcome)
     progress("recoding", 0, 1)
     codes, recoding = outcome.table, outcome.result
-    recoded = people.relation.recode(RecodingTable.of(recoding, codes.keys, codes.quasi), plan.delivered)
-    rows = sorted_sets(recoded, people.schema, but=people.schema.quasi)
-    units = None if plan.unit_to_count is None else units_behind(rows, people, plan.unit_to_count, request.guarantees)
+    recoding_table = RecodingTable.of(recoding, codes.keys, codes.quasi)
+    units, counts = None, None
+    if plan.unit_to_count is None and isinstance(people.relation, Snapshot):
+        recoded, counts = people.relation.recode_counted(recoding_table, plan.delivered)
+        rows = sorted_sets(recoded, people.schema, but=people.schema.quasi)
+    else:
+        rows = sorted_sets(people.relation.recode(recoding_table, plan.delivered), people.schema, but=people.schema.quasi)
+        if plan.unit_to_count is not None:
+            units = units_behind(rows, people, plan.unit_to_count, request.guarantees)
     rows = rows.select(list(plan.keep))
     if plan.pseudonymised:
         rows = replace_names(rows, plan.pseudonymised, request.key)
-    table = released_form(rows)
+    table = released_form(rows, counts)
     progress("recoding", 1, 1)
     return Changed(
         table=table,

@@ -52,10 +52,10 @@ class _Ranked:
         return self.values.take(codes)
 
 
-def released_form(table: pa.Table) -> pa.Table:
-    """The same rows in the form and the order that a release has."""
+def released_form(table: pa.Table, counts: NDArray[np.int64] | None = None) -> pa.Table:
+    """The same rows, each as often as `counts` says where they do, in the form and the order that a release has."""
     ranked = [_rank(table.column(name)) for name in table.column_names]
-    columns = [column.column(ranks) for column, ranks in zip(ranked, _sorted_ranks(ranked), strict=True)]
+    columns = [column.column(ranks) for column, ranks in zip(ranked, _sorted_ranks(ranked, counts), strict=True)]
     return pa.table(dict(zip(table.column_names, columns, strict=True)))
 
 
@@ -107,9 +107,14 @@ def _one_type(values: pa.Array) -> pa.Array:
     return values
 
 
-def _sorted_ranks(columns: list[_Ranked]) -> Iterator[NDArray[np.int32]]:
+def _sorted_ranks(columns: list[_Ranked], counts: NDArray[np.int64] | None) -> Iterator[NDArray[np.int32]]:
     """The ranks of every column after the rows were sorted by all columns."""
     keys = _packed(columns)
+    if counts is not None:
+        order = np.lexsort(keys[::-1]) if keys else np.arange(counts.size)
+        for column in columns:
+            yield np.repeat(column.ranks[order], counts[order])
+        return
     if len(keys) <= 1:
         # All columns fit into one key: equal keys are equal rows, so the sorted keys themselves say what
         # each row holds. Most rows of a release equal their neighbour, and digits are taken apart once for
