@@ -3,8 +3,9 @@
 A descent moves to a neighbour (one attribute a level down or up) as long as the loss falls. What suppression adds can
 only grow downward, so most neighbours are passed over by a bound and not looked at. After the descents from the top
 and from a path upward a population of nodes evolves: the better half is crossed, a level is changed here and there,
-all by a fixed sequence of numbers, and whatever becomes the best node is descended from again. A genetic algorithm
-with local search: Holland 1975; Moscato 1989.
+all by a fixed sequence of numbers. When no generation improves it any more, the best node is descended from, levels of two
+attributes are exchanged, and a population is made anew, in turns around the best node and anywhere. A genetic algorithm with
+local search: Holland 1975; Moscato 1989.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from sfumato.anonymity.search.sweep import EQUAL, Levels
 Real = NDArray[np.float64]
 _POPULATION = 100
 _ELITE = 20
-_IN_VAIN = 15  # generations in a row without a better node, after which the population is made anew around the best
+_IN_VAIN = 15  # generations in a row without a better node, after which the population is made anew
 
 
 class Looked(Protocol):
@@ -57,14 +58,47 @@ class Descents:
     def evolve(self) -> None:
         """Let a population evolve until the time is spent."""
         draws = _numbers()
-        generation, in_vain = self._anew(draws, around=False), 0
+        around = False
         while not self.over() and len(self.seen) < self.nodes:
-            before = self.best[0]
-            generation = self._next(generation, draws)
-            in_vain = 0 if self.best[0] < before - EQUAL else in_vain + 1
-            if in_vain == _IN_VAIN:
+            self._population(self._anew(draws, around=around), draws)
+            self._descend(self.best[1])
+            while self._exchanged():
                 self._descend(self.best[1])
-                generation, in_vain = self._anew(draws, around=True), 0
+            around = not around
+
+    def _population(self, generation: list[Levels], draws: Iterator[int]) -> None:
+        """Let one population evolve until it finds nothing better any more, whatever others found."""
+        least, in_vain = float("inf"), 0
+        while not self.over() and len(self.seen) < self.nodes and in_vain < _IN_VAIN:
+            generation = self._next(generation, draws)
+            loss = min(self._rank(node)[0] for node in generation[:_ELITE])
+            in_vain = 0 if loss < least - EQUAL else in_vain + 1
+            least = min(least, loss)
+
+    def _exchanged(self) -> bool:
+        """Whether one attribute lower and another one higher, by any number of levels, is better than the best node."""
+        loss = self.best[0]
+        for bound, node in sorted(self._exchanges(self.best[1])) if self.additive else ():
+            if self.over() or bound >= loss - EQUAL:
+                break
+            if node not in self.seen and self._rank(node)[0] < loss - EQUAL:
+                self.best = (self._rank(node)[0], node)
+                return True
+        return False
+
+    def _exchanges(self, node: Levels) -> Iterator[tuple[float, Levels]]:
+        """Nodes with one attribute lower and another one higher, with a lower bound of their loss: below the node that has only
+        the higher one the penalty is no smaller than there."""
+        for b, part in enumerate(self.parts):
+            for higher in range(node[b] + 1, part.size):
+                raised = _moved(node, b, higher - node[b])
+                self._rank(raised)
+                if self.over():
+                    return
+                bound = self._base(raised) + self.check(raised).penalty
+                for a, levels in enumerate(self.parts):
+                    for lower in range(node[a] if a != b else 0):
+                        yield bound - float(levels[node[a]] - levels[lower]), _moved(raised, a, lower - node[a])
 
     def _anew(self, draws: Iterator[int], *, around: bool) -> list[Levels]:
         """A population: the best node, and nodes near it or else near the top and anywhere."""
