@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import sfumato as sf
+from sfumato.core import registry
 from sfumato.core.errors import ParameterError, RecipeError
 from sfumato.data.schema import Column
 from sfumato.measures.utility.loss import Loss
@@ -117,10 +118,23 @@ def test_a_recipe_without_a_needed_parameter_is_one_clear_error(tmp_path: Path) 
     assert "checks.risk: ProsecutorRisk: threshold" in str(caught.value)
 
 
-@pytest.mark.parametrize("measure", ["loss", "granularity"])
-def test_a_loss_of_generalisation_is_not_reported_of_a_mask_that_generalises_nothing(measure: str) -> None:
-    from tests.workflow.test_mask import SCHEMA, table
+SUPPOSE_TRUTH = ["loss", "granularity", "detail_kept", "squared_error", "precision", "ambiguity", "range_shown"]
 
-    release = sf.protect(sf.read(table(60), SCHEMA), method=sf.RankSwapping(p=20), utility=[measure, "information_loss"], seed=1)
-    assert measure not in release.scores and release.scores["information_loss"] > 0
+
+def test_the_measures_that_take_shown_values_for_true_are_known() -> None:
+    assert sorted(SUPPOSE_TRUTH) == [name for name in registry.names("measure") if sf.find("measure", name).supposes_truth]
+
+
+@pytest.mark.parametrize("measure", SUPPOSE_TRUTH)
+@pytest.mark.parametrize("also", [(), (sf.Generalisation(levels={"zip": 1}),)], ids=["changed", "changed and generalised"])
+def test_a_loss_of_generalisation_is_not_reported_of_a_mask_that_changes_values(measure: str, also: tuple[sf.Mask, ...]) -> None:
+    swapping = sf.RankSwapping(p=20, columns=["age"])
+    method = sf.Combined(masks=(swapping, *also)) if also else swapping
+    release = sf.protect(people(60), method=method, utility=measure, seed=1)
+    assert measure not in release.scores
     assert f"{measure} says nothing here" in release.details["not measured"]
+
+
+def test_it_is_reported_of_a_mask_that_only_generalises() -> None:
+    release = sf.protect(people(60), method=sf.Generalisation(levels={"age": 2}), utility=["loss", "detail_kept"])
+    assert release.scores["loss"] > 0 and 0 < release.scores["detail_kept"] < 1

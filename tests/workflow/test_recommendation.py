@@ -13,7 +13,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.workflow.comparing.draws import margin, told_apart
-from sfumato.workflow.comparing.grid import usual_methods
+from sfumato.workflow.comparing.grid import method_of, usual_methods
 from sfumato.workflow.comparing.points import Point
 from tests.measures.mixed_people import all_quasi, survey
 from tests.workflow.test_mask import SCHEMA, table
@@ -35,7 +35,8 @@ def test_every_method_is_drawn_several_times(comparison: Any) -> None:
     assert [len(point.draws) for point in comparison.measured] == [4] * 4
     assert noise.margins[0] > 0 and mdav.margins == (0.0, 0.0)
     assert noise.gain == pytest.approx(np.mean([gain for gain, _ in noise.draws]))
-    assert recoded.guaranteed and not mdav.guaranteed
+    assert recoded.guaranteed and mdav.guaranteed and not noise.guaranteed
+    assert noise.drawn and not mdav.drawn and not recoded.drawn
 
 
 def test_the_margin_holds_a_new_draw() -> None:
@@ -80,12 +81,28 @@ def test_methods_that_cannot_be_told_apart_are_said_to_be(comparison: Any) -> No
 
 def test_a_mask_without_a_guarantee_is_recommended_with_that_said_in_the_same_sentence(comparison: Any) -> None:
     by_label = {point.label: point for point in comparison.points}
-    for label, words in (("Mdav(k=5)", "promises no guarantee"), ("KAnonymity(k=5) by Mondrian", "keeps its guarantee")):
+    noise = comparison.points[0].label
+    for label, words in (
+        (noise, "promises no guarantee"),
+        ("Mdav(k=5)", "keeps its guarantee"),
+        ("KAnonymity(k=5) by Mondrian", "keeps its guarantee"),
+    ):
         alone = dataclasses.replace(comparison, points=(by_label[label],))
         [sentence] = [reason for reason in alone.reasons if reason.startswith(f"Take {label}")]
         assert words in sentence
-    masks = dataclasses.replace(comparison, points=(by_label["Mdav(k=5)"], _lossy(by_label["KAnonymity(k=5) by Mondrian"])))
+        assert ("That draws a new mask" in " ".join(alone.reasons)) == (label == noise)
+    masks = dataclasses.replace(comparison, points=(by_label[noise], _lossy(by_label["KAnonymity(k=5) by Mondrian"])))
     assert any("keep a guarantee KAnonymity(k=5) by Mondrian" in reason for reason in masks.reasons)
+
+
+@pytest.mark.parametrize("label", ["Mdav(k=5)", "KAnonymity(k=5) by Mondrian", "AdditiveNoise(ratio=0.5)"])
+def test_what_is_said_of_a_guarantee_is_what_protect_certifies(people: sf.Microdata, label: str) -> None:
+    [point] = sf.compare(people, [label], runs=1, cache=False, workers=1).points
+    guarantee, _, search = label.partition(" by ")
+    release = (
+        sf.protect(people, sf.KAnonymity(5), sf.Mondrian()) if search else sf.protect(people, method=method_of(point.method))
+    )
+    assert bool(release.certificate.claims) == point.guaranteed
 
 
 def _lossy(point: Point) -> Point:

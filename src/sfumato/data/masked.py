@@ -28,7 +28,8 @@ class Masked:
     """A masked table, the columns that were masked, the source row behind each of its rows (None: no record stands behind
     them), what may be published about how it was made, and for a recoded table which rows show the same (-1: a row that is
     not shown). `source` is what was masked: the relation, and the records as they were read from it, to which `rows` refers;
-    None where the relation hands over its records in one order."""
+    None where the relation hands over its records in one order. `truthful`: every cell shows something its record's value lies
+    under."""
 
     table: pa.Table = field(repr=False)
     schema: Schema = field(repr=False)
@@ -37,6 +38,7 @@ class Masked:
     transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     classes: NDArray[np.int64] | None = field(default=None, repr=False)
     source: tuple[Relation, pa.Table] | None = field(default=None, repr=False)
+    truthful: bool = False
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

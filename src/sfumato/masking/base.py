@@ -107,6 +107,8 @@ class Mask(Declared, ABC):
     shows_missing: ClassVar[bool] = False
     #: Whether nothing is drawn, whatever the parameters: then the same data give the same rows.
     certain: ClassVar[bool] = False
+    #: Whether every cell of a masked column shows a node of its hierarchy that the record's value lies under.
+    generalises: ClassVar[bool] = False
 
     @property
     def usual_measures(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -191,6 +193,11 @@ class Mask(Declared, ABC):
         return not self.certain
 
     @property
+    def truthful(self) -> bool:
+        """Whether no value is put in place of another, only what it lies under."""
+        return self.generalises
+
+    @property
     def keeps_rows(self) -> bool:
         """Whether every record that comes in goes out as one row."""
         return not (self.selects or self.synthetic)
@@ -211,7 +218,7 @@ class Mask(Declared, ABC):
     ) -> Outcome[Masked]:
         masked_table, rows = assembled(self, people, table, records, groups, changes)
         facts = transparency_of(self, records, changes)
-        masked = Masked(masked_table, people.schema, records.names, rows, MappingProxyType(facts))
+        masked = Masked(masked_table, people.schema, records.names, rows, MappingProxyType(facts), truthful=self.truthful)
         return Outcome(masked, self.claims(people), self.described(), MappingProxyType(joined_details(changes)))
 
 

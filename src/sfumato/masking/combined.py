@@ -109,6 +109,11 @@ class Combined(Mask):
         return any(mask.draws for mask in self.masks)
 
     @property
+    def truthful(self) -> bool:
+        """Whether all parts are."""
+        return all(mask.truthful for mask in self.masks)
+
+    @property
     def keeps_rows(self) -> bool:
         """Whether all parts do."""
         return all(mask.keeps_rows for mask in self.masks)

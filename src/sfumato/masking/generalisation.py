@@ -63,6 +63,7 @@ class Generalisation(Mask):
     refuses_constant: ClassVar[bool] = False
     shows_missing: ClassVar[bool] = True
     certain: ClassVar[bool] = True
+    generalises: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.columns is None and isinstance(self.levels, Mapping) and isinstance(self.suppress, Mapping):

@@ -66,6 +66,7 @@ class TermGeneralisation(Mask):
     handles: ClassVar[frozenset[Kind]] = frozenset({"category"})
     refuses_constant: ClassVar[bool] = False
     certain: ClassVar[bool] = True
+    generalises: ClassVar[bool] = True
     shows_missing: ClassVar[bool] = True
 
     def records(self, people: Microdata, table: pa.Table) -> Records:

@@ -57,7 +57,11 @@ def reasons(comparison: Comparison) -> tuple[str, ...]:
         options, arguments = comparison.typed
         sentences.append(f"To publish by it, type: sfumato protect TABLE --schema SCHEMA {options}")
         sentences.append(f"or in Python: sf.protect(data, {arguments})")
-        sentences.append("That draws a new mask and measures it; the masks of this comparison were never written.")
+        sentences.append(
+            "That draws a new mask and measures it; the masks of this comparison were never written."
+            if chosen.drawn
+            else "The tables of this comparison were never written."
+        )
     position = front.index(chosen)
     if position:
         safer = front[position - 1]

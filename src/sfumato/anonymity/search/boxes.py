@@ -22,7 +22,7 @@ from sfumato.anonymity.search.sweep import EQUAL, BestNode, Levels
 from sfumato.core.progress import Progress
 
 #: Between these shares of the time a good node is sought where the boxes did not rule out the others by then.
-_FROM, _UNTIL = 0.05, 0.75
+_FROM, _UNTIL = 0.03, 0.9
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ class Ambiguity(Measure[Rows | None, ReleasedTable]):
     """
 
     key: ClassVar[str] = "ambiguity"
+    supposes_truth: ClassVar[bool] = True
 
     def score(self, original: Rows | None, released: ReleasedTable) -> Score:
         """Combinations that a record could have been, on average over the records of the original."""

@@ -60,6 +60,7 @@ class Loss(Measure[Rows | None, ReleasedTable]):
 
     weights: _Weights = None
     key: ClassVar[str] = "loss"
+    supposes_truth: ClassVar[bool] = True
 
     def score(self, original: Rows | None, released: ReleasedTable) -> Score:
         """Mean over all records of the original, the suppressed ones with 1; parts per attribute."""
@@ -102,6 +103,7 @@ class Granularity(Measure[Rows | None, ReleasedTable]):
 
     weights: _Weights = None
     key: ClassVar[str] = "granularity"
+    supposes_truth: ClassVar[bool] = True
 
     def score(self, original: Rows | None, released: ReleasedTable) -> Score:
         """The complement of the loss; parts per attribute."""

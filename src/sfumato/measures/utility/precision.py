@@ -28,6 +28,7 @@ class Precision(Measure[Rows, ReleasedTable]):
     """
 
     key: ClassVar[str] = "precision"
+    supposes_truth: ClassVar[bool] = True
 
     def score(self, original: Rows, released: ReleasedTable) -> Score:
         """The precision; parts per attribute."""

@@ -31,6 +31,7 @@ class RangeShown(Measure[Rows | None, ReleasedTable]):
     """
 
     key: ClassVar[str] = "range_shown"
+    supposes_truth: ClassVar[bool] = True
 
     def score(self, original: Rows | None, released: ReleasedTable) -> Score:
         """Mean over all records of the original, the suppressed ones with 1; parts per attribute."""

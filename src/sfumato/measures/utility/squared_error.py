@@ -30,6 +30,7 @@ class SquaredError(Measure[Rows, ReleasedTable]):
     """
 
     key: ClassVar[str] = "squared_error"
+    supposes_truth: ClassVar[bool] = True
 
     def score(self, original: Rows, released: ReleasedTable) -> Score:
         """The error in units of the variance; parts per numeric attribute."""

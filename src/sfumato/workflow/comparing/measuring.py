@@ -112,6 +112,7 @@ def _evaluate(people: Microdata, method: Method, seed: str, measures: Measures, 
         "risk_measure": risk.measure,
         "left": list(left),
         "rows": len(masked),
+        "guaranteed": bool(outcome.claimed),
         "unproven": optimum_not_proven(type(mask.search).__name__, outcome.details) if isinstance(mask, Recoded) else None,
         "seconds": time.process_time() - begun,
     }

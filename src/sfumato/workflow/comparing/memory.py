@@ -19,7 +19,20 @@ from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.microdata import Microdata
 
 #: What is remembered of a method.
-_FIELDS = {"risk", "floor", "gain", "loss", "scores", "parts", "risk_measure", "left", "rows", "unproven", "seconds"}
+_FIELDS = {
+    "risk",
+    "floor",
+    "gain",
+    "loss",
+    "scores",
+    "parts",
+    "risk_measure",
+    "left",
+    "rows",
+    "guaranteed",
+    "unproven",
+    "seconds",
+}
 _KEY_BYTES = 32
 
 

@@ -21,7 +21,8 @@ class Point:
     """One method at one choice of parameters: mean risk and loss over its runs (shares; lower is better), or why it was
     refused (then they are not a number). `floor` is what chance gives of that risk, and `draws` are the gain over it and the loss
     of each run. `left` are quasi-identifiers that the method cannot change and that stay as they are; `guaranteed` says whether
-    it keeps a guarantee, `unproven` what a search says of an optimum that it did not prove."""
+    it keeps a guarantee, `drawn` whether chance decides what is published,
+    `unproven` what a search says of an optimum that it did not prove."""
 
     label: str
     method: Mapping[str, Any]
@@ -38,6 +39,7 @@ class Point:
     floor: float = 0.0
     draws: tuple[tuple[float, float], ...] = ()
     guaranteed: bool = False
+    drawn: bool = True
     unproven: str | None = None
 
     @property
@@ -93,7 +95,8 @@ def point_of(mask: Method, results: Sequence[Plain], runs: int) -> Point:
         seconds=seconds,
         floor=statistics.fmean(result["floor"] for result in results),
         draws=tuple((float(result["gain"]), float(result["loss"])) for result in results),
-        guaranteed=isinstance(mask, Recoded),
+        guaranteed=bool(results[0]["guaranteed"]),
+        drawn=not isinstance(mask, Recoded) and mask.draws,
         unproven=results[0].get("unproven"),
     )
 

@@ -175,7 +175,8 @@ class Rows(Content):
 
         original = self.references.original
         held = self._held(checks.attacks)
-        return run_checks(checks, original, seen_by, self.view(facts), progress, loss=self.loss, held=held)
+        truthful = masked is None or masked.truthful
+        return run_checks(checks, original, seen_by, self.view(facts), progress, loss=self.loss, truthful=truthful, held=held)
 
     def _held(self, attacks: Iterable[AnyAttack]) -> dict[str, object]:
         """What those have who look people up in a masked release: the whole original, the worst case."""

@@ -40,10 +40,9 @@ Measured = str | Mapping[str, Any] | AnyMeasure
 Attacked = str | Mapping[str, Any] | AnyAttack
 
 
-#: What these measures are for each attribute where nothing was generalised or suppressed, whatever else a mask has changed.
-_WITHOUT_LOSS = {"loss": 0.0, "granularity": 1.0}
-_NOTHING_GENERALISED = (
-    "it counts what was generalised or suppressed, and this mask does neither; information_loss measures what a mask changes"
+_OTHER_VALUES = (
+    "it counts what was generalised or suppressed, and this mask puts other values in place of the true ones; information_loss "
+    "measures what a mask changes"
 )
 
 
@@ -127,11 +126,13 @@ def run_checks(
     progress: Progress,
     *,
     loss: float | None = None,
+    truthful: bool = True,
     held: Mapping[str, object] = MappingProxyType({}),
 ) -> Checked:
     """Measure what is `seen_by` each measure, and attack the view.
 
-    `loss` is that of a recoding: exact, because it is stated per class, and always among the scores. `held` is what an attack may
+    `loss` is that of a recoding: exact, because it is stated per class, and always among the scores. `truthful` says whether
+    every cell shows what its record's value lies under. `held` is what an attack may
     be given besides the view, by the names of its needs. Usual measures that nobody asked for may be impossible: a mask that
     turns numbers into words leaves nothing to compare record by record.
     """
@@ -144,15 +145,15 @@ def run_checks(
             continue
         progress("measuring", position, len(checks.measures))
         is_risk = position >= len(checks.measures) - checks.risks
+        if measure.supposes_truth and not truthful:
+            unmeasured.append(f"{_key(measure)} says nothing here: {_OTHER_VALUES}")
+            continue
         try:
             score = measure.score(original, seen_by(measure))
         except Unsupported as error:
             if not checks.usual[is_risk]:
                 raise
             unmeasured.append(f"{_key(measure)} was not measured: {error}")
-            continue
-        if loss is None and _key(measure) in _WITHOUT_LOSS and set(score.parts.values()) <= {_WITHOUT_LOSS[_key(measure)]}:
-            unmeasured.append(f"{_key(measure)} says nothing here: {_NOTHING_GENERALISED}")
             continue
         scores.append(score)
         measured.append(measure)
