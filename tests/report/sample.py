@@ -132,7 +132,7 @@ def content() -> CardContent:
         ),
         figures=figures(),
         risk={"prosecutor_highest": 0.2, "prosecutor_average": 0.0089, "uniques": 0},
-        owner_risk={"OWNERRISK": 0.003},
+        owner_risks=(Score("OWNERRISK", 0.003, "lower", "share linked", floor=0.001, interval=(0.001, 0.005)),),
         attacks=(AttackResult("Skewness", 0.4, 0.1, (0.2, 0.6), 20, "Belief rises."),),
         owner_attacks=(AttackResult("Linkage", 0.01, 0.001, (0.0, 0.02), 1600, "OWNERATTACK nobody is identified."),),
         details={
@@ -178,7 +178,7 @@ def hostile() -> CardContent:
         scores=(Score(c, 1.0, c, c, {c: 1.0}, uses_original=False),),
         figures=figures(c),
         risk={c: 0.5},
-        owner_risk={c: 0.5},
+        owner_risks=(Score(c, 0.5, c, c, {c: 1.0}, floor=0.25, interval=(0.25, 0.75)),),
         attacks=(AttackResult(c, 0.5, 0.5, (0.0, 1.0), 1, c),),
         owner_attacks=(AttackResult(c, 0.5, 0.5, (0.0, 1.0), 1, c),),
         details={c: c, "levels": {c: c}, "released": 3},

@@ -301,10 +301,18 @@ def odometer(
 
     with _opened(ledger) as book:
         charges = book.charges(dataset, analyst or EVERYBODY)
+        notices = [str(each) for each in book.not_covered(dataset)]
     reading = Odometer(delta, charges.allowed).reading(each.guarantee() for each in charges.amounts)
     about = "" if charges.protected is None else f", about {charges.protected}"
-    facts = {"ledger": ledger_name(ledger), "dataset": dataset, "analyst": analyst, **reading.to_mapping()}
-    answer({**facts, "about": None if charges.protected is None else str(charges.protected)}, [f"{reading}{about}"], json)
+    facts = {
+        "ledger": ledger_name(ledger),
+        "dataset": dataset,
+        "analyst": analyst,
+        **reading.to_mapping(),
+        "not_covered": notices,
+    }
+    lines = [f"{reading}{about}", *(f"notice    {notice}" for notice in notices)]
+    answer({**facts, "about": None if charges.protected is None else str(charges.protected)}, lines, json)
 
 
 def given_loss(epsilon: str | None, delta: str | None, rho: str | None, verb: str) -> LossAmount:

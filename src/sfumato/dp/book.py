@@ -47,8 +47,8 @@ class Book(Protocol):
     def stored(self, dataset: str, analyst: str, beginning: str) -> list[StoredAnswer]:
         """The stored answers to questions whose digest begins so, the first one first."""
 
-    def show(self, dataset: str, entry: str, digest: str) -> None:
-        """Note which table was made of a stored answer, by its digest."""
+    def show(self, dataset: str, entry: str, digest: str, part: str | None = None) -> None:
+        """Note which table was made of a stored answer, or of a part of it, by its digest."""
 
     def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
         """What is left."""
@@ -114,7 +114,7 @@ class OwnBook:
         with self._lock:
             return [answer for question, answer in self._answers.items() if question.startswith(beginning)]
 
-    def show(self, dataset: str, entry: str, digest: str) -> None:
+    def show(self, dataset: str, entry: str, digest: str, part: str | None = None) -> None:
         """Nothing to do: no certificate rests on an account of this process."""
 
     def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
@@ -162,9 +162,9 @@ class LoweredBook:
         """The stored answers to questions whose digest begins so, the first one first."""
         return self._book.stored(dataset, analyst, beginning)
 
-    def show(self, dataset: str, entry: str, digest: str) -> None:
-        """Note which table was made of a stored answer, by its digest."""
-        self._book.show(dataset, entry, digest)
+    def show(self, dataset: str, entry: str, digest: str, part: str | None = None) -> None:
+        """Note which table was made of a stored answer, or of a part of it, by its digest."""
+        self._book.show(dataset, entry, digest, part)
 
     def remaining(self, dataset: str, analyst: str) -> LossAmount | None:
         """What is left, in the ledger and in the session."""

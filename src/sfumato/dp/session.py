@@ -269,7 +269,8 @@ class Session(Batches):
         from sfumato.dp.accounting.odometer import Odometer
 
         charges = self._book.charges(self.dataset, self.analyst)
-        return Odometer(delta, charges.allowed).reading(each.guarantee() for each in charges.amounts)
+        reading = Odometer(delta, charges.allowed).reading(each.guarantee() for each in charges.amounts)
+        return replace(reading, not_covered=tuple(self._not_covered()))
 
     def release(
         self, algorithm: Algorithm, table: str | None = None, *, for_owner: bool = False, progress: Progress = silent

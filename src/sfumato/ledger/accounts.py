@@ -116,11 +116,13 @@ class Charge:
 
 @dataclass(frozen=True)
 class StoredAnswer:
-    """An answer as it was shown the first time, and the hash of the entry that holds it."""
+    """An answer as it was shown the first time, and the hash of the entry that holds it; `part` is the digest of its first table
+    where the entry holds several answers."""
 
     value: Any = field(repr=False)
     entry: str
     time: str
+    part: str | None = None
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from sfumato.core.errors import BudgetRefused, LedgerError
+from sfumato.core.errors import BudgetRefused, InputError, LedgerError
+from sfumato.core.plain_data import PlainDict
 from sfumato.ledger.accounts import EVERYBODY, Charge, Charges, Reservation, Spend, Spending, StoredAnswer, agreed
+from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.transactions import Transactions, check_names, check_selected
 from sfumato.ledger.unit_changes import carried
 
@@ -120,15 +122,16 @@ class ChargedAnswers(Transactions):
             answers = [_answer(tables, spend) for spend in tables.answered_under(dataset, beginning)]
             return [each for each in answers if each is not None]
 
-    def show(self, dataset: str, entry: str, digest: str) -> None:
-        """Note that a table with this digest was made of the answer that an entry holds; once, however often it is shown."""
-        self._enter_once("note", dataset, {"shown": {"entry": entry, "sha256": digest}}, _shown(entry, digest))
+    def show(self, dataset: str, entry: str, digest: str, part: str | None = None) -> None:
+        """Note that a table with this digest was made of the answer that an entry holds, or of a `part` of it; once, however
+        often it is shown."""
+        self._enter_once("note", dataset, _note(entry, digest, part), _shown(entry, digest, part))
 
-    def was_shown(self, entry: str, digest: str) -> bool:
-        """True when a table with this digest was made of the answer that an entry holds."""
+    def was_shown(self, entry: str, digest: str, part: str | None = None) -> bool:
+        """True when a table with this digest was made of the answer that an entry holds, or of this part of it."""
         with self._reading() as tables:
-            noted = tables.by_token(_shown(entry, digest))
-        return noted is not None and noted.kind == "note" and noted.payload == {"shown": {"entry": entry, "sha256": digest}}
+            noted = tables.by_token(_shown(entry, digest, part))
+        return noted is not None and noted.kind == "note" and noted.payload == _note(entry, digest, part)
 
     def spends(self, dataset: str | None = None) -> list[Spending]:
         """Who spent what when on which question, and what became of it; oldest first."""
@@ -140,14 +143,14 @@ class ChargedAnswers(Transactions):
         """All that an analyst, or everybody, was charged on a dataset and not given back, restated for the unit of now."""
         check_selected(dataset)
         with self._reading() as tables:
-            changes, accounts = tables.unit_changes(dataset), tables.accounts(dataset)
+            if not tables.accounts(dataset) or (analyst != EVERYBODY and tables.account(dataset, analyst) is None):
+                whose = "" if analyst == EVERYBODY else f" to analyst '{analyst}'"
+                raise InputError(f"nothing was ever granted on dataset '{dataset}'{whose} in this ledger; see: sfumato ledger")
+            changes, allowed = tables.unit_changes(dataset), _allowed(tables, dataset, analyst)
             spends = [each for each in tables.spends(dataset, analyst) if each.state != "rolled back"]
             amounts = tuple(carried(each, changes) for each in spends)
             protected = tables.protected(dataset)
-        own = [each for each in accounts if each.analyst == analyst]
-        # Without a cap what everybody may spend is the sum of the grants.
-        granted = own or [each for each in accounts if analyst == EVERYBODY and not each.is_cap]
-        return Charges(amounts, sum((each.granted.delta or Fraction(0) for each in granted), Fraction(0)), protected)
+        return Charges(amounts, allowed, protected)
 
     def charge(self, entry: str) -> Spending | None:
         """The spend behind the hash of a `reserve` or `commit` entry, as a certificate names it; None if there is none."""
@@ -159,9 +162,29 @@ class ChargedAnswers(Transactions):
             return next(iter(tables.spendings(token=token)), None)
 
 
-def _shown(entry: str, digest: str) -> str:
+def _allowed(tables: Tables, dataset: str, analyst: str) -> Fraction:
+    """The most δ that the analyst, or everybody together, was ever allowed: a limit that is lowered after answers limits none of
+    them. A cap counts from before the first question on; otherwise everybody may spend the sum of the grants."""
+    most: dict[str, Fraction] = {}
+    first, capped = tables.first_reserve(dataset), False
+    for entry in tables.entries(dataset, "grant"):
+        whom = entry.analyst or EVERYBODY
+        delta = LossAmount.from_mapping(entry.payload["loss"]).delta or Fraction(0)
+        most[whom] = max(delta, most.get(whom, delta))
+        capped = capped or (whom == EVERYBODY and (first is None or entry.sequence < first.sequence))
+    if analyst != EVERYBODY:
+        return most.get(analyst, Fraction(0))
+    together = sum((delta for whom, delta in most.items() if whom != EVERYBODY), Fraction(0))
+    return min(together, most[EVERYBODY]) if capped else together
+
+
+def _note(entry: str, digest: str, part: str | None) -> PlainDict:
+    return {"shown": {"entry": entry, "sha256": digest, **({} if part is None else {"part": part})}}
+
+
+def _shown(entry: str, digest: str, part: str | None) -> str:
     """The token under which it is noted that a table was shown."""
-    return f"shown-{entry}-{digest}"
+    return f"shown-{entry}-{digest}" + ("" if part is None else f"-{part}")
 
 
 def _known(spend: Spend | None) -> Spend:

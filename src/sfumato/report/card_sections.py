@@ -136,8 +136,8 @@ def usefulness(content: CardContent, audience: Audience) -> Html:
 
 def safety(content: CardContent, audience: Audience) -> Html:
     """Risks, and what attacks achieved beside blind guessing."""
-    risks = {**content.risk, **(content.owner_risk if audience == "owner" else {})}
-    risk_rows = [(RISK.get(name, plain_name(name)), _risk(name, value)) for name, value in risks.items()]
+    risk_rows = [(RISK.get(name, plain_name(name)), _risk(name, value)) for name, value in content.risk.items()]
+    own = content.owner_risks if audience == "owner" else ()
     attacks: list[AttackResult | Mapping[str, Any]] = [*content.certificate.attacks, *content.attacks]
     if audience == "owner":
         attacks += content.owner_attacks
@@ -146,6 +146,11 @@ def safety(content: CardContent, audience: Audience) -> Html:
         _figure(content, "class_sizes"),
         _figure(content, "risk_profile"),
         table("Risks measured on the release", ("Risk", "Value"), risk_rows),
+        table(
+            "Risks measured by the owner",
+            ("Risk", "Value", "By chance", "Above chance", "What it means"),
+            [_owner_risk_row(score) for score in own],
+        ),
         table(
             "Attacks run against the release",
             ("Attack", "Succeeds", "Blind guessing", "Targets", "Finding"),
@@ -308,6 +313,23 @@ def _score_row(score: Score) -> tuple[Child, ...]:
     parts = ", ".join(f"{name} {number(value)}" for name, value in {**beside, **score.parts}.items())
     value = joined([number(score.value), element("span", parts, class_="note") if parts else None])
     return (plain_name(score.measure), value, score.better, sentence(score.meaning))
+
+
+def _owner_risk_row(score: Score) -> tuple[Child, ...]:
+    parts = ", ".join(f"{name} {number(value)}" for name, value in score.parts.items())
+    return (
+        plain_name(score.measure),
+        joined([_with_interval(score.value, score.interval), element("span", parts, class_="note") if parts else None]),
+        "" if score.floor is None else number(score.floor),
+        "" if score.gain is None else _with_interval(score.gain, score.gain_interval),
+        sentence(score.meaning),
+    )
+
+
+def _with_interval(value: float, interval: tuple[float, float] | None) -> str:
+    if interval is None or interval == (value, value):
+        return number(value)
+    return f"{number(value)} ({number(interval[0])} to {number(interval[1])})"
 
 
 def _attack_row(attack: AttackResult | Mapping[str, Any]) -> tuple[Child, ...]:

@@ -115,9 +115,9 @@ def _design(content: CardContent, certificate: Certificate) -> Item:
 
 
 def _both(content: CardContent) -> Item:
-    safe = bool(content.risk or content.owner_risk or content.certificate.claims)
+    safe = bool(content.risk or content.owner_risks or content.certificate.claims)
     worries = [] if content.scored else ["usefulness was not measured"]
-    worries += [] if safe else ["safety was not measured"]
+    worries += [] if safe else ["nothing is promised, and no risk is stated"]
     return _item(
         "4. Full use, not a trade of one for the other",
         worries,

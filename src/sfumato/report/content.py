@@ -40,7 +40,7 @@ class CardContent:
 
     `scores`: those with `uses_original=True` reach the owner's card only. `figures`: SVG text by name (see
     PUBLIC_FIGURES and OWNER_FIGURES), made by `report.figures`. `risk`: numbers measured on the released rows
-    (`{"prosecutor_highest": 0.2, …}`); `owner_risk`: those that needed the original or a population.
+    (`{"prosecutor_highest": 0.2, …}`); `owner_risks`: risks that are the owner's.
     `attacks`: run on the released rows alone, beside those in the certificate; `owner_attacks`: run with the
     original available. `details`: how the search went (`levels`, `records`, `suppressed`, `classes`, `gap`, …);
     numbers, texts and one level of mappings of them. `owner_details`: the same, for the owner only.
@@ -55,7 +55,7 @@ class CardContent:
     scored: bool = False
     figures: Mapping[str, str] = field(default_factory=_empty, repr=False)
     risk: Mapping[str, float] = field(default_factory=_empty)
-    owner_risk: Mapping[str, float] = field(default_factory=_empty)
+    owner_risks: tuple[Score, ...] = ()
     attacks: tuple[AttackResult, ...] = ()
     owner_attacks: tuple[AttackResult, ...] = ()
     details: Mapping[str, Any] = field(default_factory=_empty)

@@ -19,6 +19,7 @@ from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, LossGuarantee
 from sfumato.dp.accounting.odometer import Odometer, at_any_time
 from sfumato.dp.accounting.zcdp import epsilon_for, epsilon_for_simple
 from sfumato.ledger import Account, Ledger, LossAmount
+from sfumato.ledger.accounts import Charge, Protected
 from tests.cli.test_commands import as_json
 
 Answers = tuple[int, ...]
@@ -212,3 +213,41 @@ def test_a_session_without_a_ledger_has_a_reading_too() -> None:
     reading = session.spent_so_far()
     assert (float(reading.epsilon), reading.delta, reading.added) == (0.7, Fraction(1, 10**5), True)
     assert "0.7" in str(reading)
+
+
+def test_charges_that_nobody_can_restate_for_the_unit_of_now_are_said_to_be_not_covered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "ledger.db"
+    with Ledger.open(place) as ledger:
+        ledger.grant("d", "ann", LossAmount.pure(1))
+        ledger.commit(ledger.reserve("d", "ann", Charge(LossAmount.pure("0.1"), Protected()), "q1"), {"n": 1})
+        ledger.change_unit("d", "patient")
+    assert run(["ledger", "odometer", "d", "--ledger", str(place)]) == 0
+    assert "not covered: ε = 0.1 was charged earlier" in capsys.readouterr().out
+    assert len(as_json(["ledger", "odometer", "d", "--ledger", str(place)], capsys)["not_covered"]) == 1
+
+
+def test_a_grant_that_is_lowered_after_answers_limits_none_of_them(tmp_path: Path) -> None:
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        ledger.grant("d", "ann", LossAmount.approx(20, "1e-3"))
+        ledger.commit(ledger.reserve("d", "ann", Charge(LossAmount.approx(1, "1e-6"), Protected()), "q1"), {"n": 1})
+        ledger.grant("d", "ann", LossAmount.approx(20, "1e-6"))
+        ledger.cap("d", LossAmount.approx(20, "1e-5"))
+        assert ledger.charges("d", "ann").allowed == ledger.charges("d").allowed == Fraction(1, 1000)
+        ledger.cap("e", LossAmount.approx(20, "1e-5"))
+        ledger.grant("e", "ann", LossAmount.approx(20, "1e-3"))
+        assert ledger.charges("e").allowed == Fraction(1, 10**5)
+        ledger.cap("e", LossAmount.approx(20, "1e-4"))
+        assert ledger.charges("e").allowed == Fraction(1, 10**4)
+
+
+@pytest.mark.parametrize("options", [["f"], ["d", "--analyst", "bob"]])
+def test_a_reading_of_nobody_or_nothing_is_refused(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "ledger.db"
+    with Ledger.open(place) as ledger:
+        ledger.grant("d", "ann", LossAmount.pure(1))
+    assert run(["ledger", "odometer", *options, "--ledger", str(place)]) == 2
+    assert "nothing was ever granted" in capsys.readouterr().err

@@ -333,7 +333,10 @@ def test_kinds_of_loss_and_of_arguments() -> None:
 
 
 def test_a_question_says_which_columns_have_one_value_per_unit() -> None:
-    assert any("one value of 'city'" in note for note in shop().explain(BY_CITY[0], epsilon=1).notes)
+    explained = shop().explain(BY_CITY[0], epsilon=1)
+    assert any("one value of 'city'" in note for note in explained.notes)
+    assert "one value per customer_id has the least of them where its rows differ" in explained.contribution
+    assert "one value" not in shop().explain("SELECT COUNT(*) AS n FROM customers", epsilon=1).contribution
     described, composition = shop().describe_batch(BY_CITY)
     assert [each.columns[0].name for each in described] == ["spent"] * 3 and "largest cost" in composition
 
@@ -355,3 +358,37 @@ def test_the_certificate_of_one_answer_rests_on_the_charge_of_all(tmp_path: Path
         assert _charged(claim, PureDP("0.5", unit="customer_id"), "shop", table, ledger)[0] is True
         assert _charged(claim, PureDP("0.4", unit="customer_id"), "shop", table, ledger)[0] is False
         assert _charged(claim, PureDP("0.5", unit="customer_id"), "shop", table.slice(1), ledger)[0] is False
+
+
+def test_a_table_that_was_shown_later_costs_what_its_own_question_cost(tmp_path: Path) -> None:
+    """Of a batch with a cheaper question, a renamed answer is not taken for that one: its δ cannot be left out."""
+    from sfumato.workflow.verifying.process_claims import _charged
+
+    queries = ["SELECT COUNT(*) AS n FROM customers", "SELECT coupon, COUNT(*) AS n FROM orders GROUP BY coupon"]
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        session = shop(ledger=ledger, budget=sf.ApproxDP(90, "1e-3"))
+        losses = [each.loss for each in session.sql_batch(queries, epsilon=6, delta="1e-6")]
+        assert losses == [PureDP(6, unit="customer_id"), sf.ApproxDP(6, "1e-6", unit="customer_id")]
+        for query, loss in zip(queries, losses, strict=True):
+            renamed = session.sql(query.replace("AS n", "AS m"), epsilon=6, delta="1e-6")
+            assert renamed.repeated
+            claim = sf.publish(renamed.outcome, ledger).certificate.claims[0]
+            verdicts = [_charged(claim, each, "shop", renamed.outcome.result, ledger)[0] for each in losses]
+            assert verdicts == [each == loss for each in losses]
+
+
+@pytest.mark.parametrize("damaged", ["parts", "question", "answer", "sha256"])
+def test_a_damaged_batch_is_said_to_be_one(damaged: str) -> None:
+    from sfumato.core.errors import LedgerError
+    from sfumato.dp.sql.asking_once import BATCH_FORMAT, in_batch
+    from sfumato.ledger.accounts import StoredAnswer
+
+    part = {"question": "c:q", "answer": {}, "sha256": "ab"}
+    value = {"format": BATCH_FORMAT, "parts": [part]}
+    [whole] = in_batch(StoredAnswer(value, "e", "t"), "c")
+    assert whole.part == "ab"
+    broken = {"format": BATCH_FORMAT} if damaged == "parts" else {**value, "parts": [{**part, damaged: None}]}
+    if damaged != "answer" and damaged != "parts":
+        del broken["parts"][0][damaged]
+    with pytest.raises(LedgerError, match="edited or damaged"):
+        in_batch(StoredAnswer(broken, "e", "t"), "c")

@@ -36,13 +36,15 @@ _SMALL = Amount(at_least=0, below=1, exact=True)
 class OdometerReading:
     """What was lost by all answers so far: at most ε, except with probability δ, whenever one looks.
 
-    `questions` were charged; `added` says that ε is their sum, which holds without an exception of its own.
+    `questions` were charged, a batch counting as one; `added` says that ε is their sum, which holds without an exception of its
+    own. `not_covered` are sentences about earlier charges for another unit, whose loss for this one is not known.
     """
 
     epsilon: Fraction
     delta: Fraction
     questions: int
     added: bool
+    not_covered: tuple[str, ...] = ()
 
     def to_mapping(self) -> PlainDict:
         """Plain data, ready for JSON."""
@@ -51,12 +53,14 @@ class OdometerReading:
             "delta": f"{self.delta.numerator}/{self.delta.denominator}",
             "questions": self.questions,
             "added": self.added,
+            "not_covered": list(self.not_covered),
         }
 
     def __str__(self) -> str:
         exception = "" if self.delta == 0 else f", except with probability {shown(self.delta)}"
         answers = f"{self.questions:,} charged question{'' if self.questions == 1 else 's'}"
-        return f"the answers to {answers} have lost at most ε = {shown(self.epsilon)}{exception}, at whatever time one looks"
+        lost = f"the answers to {answers} have lost at most ε = {shown(self.epsilon)}{exception}, at whatever time one looks"
+        return "; but ".join([lost, *self.not_covered])
 
 
 @dataclass(frozen=True)

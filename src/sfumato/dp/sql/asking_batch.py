@@ -45,7 +45,7 @@ def answer_batch(asker: Asker, asked: Sequence[Asked]) -> BatchAnswer:
     else:
         loss = parts.among(measured).loss([asked[place][1].loss for place in measured])
         stored, tables = _charged(asker, [(identities[place], *asked[place]) for place in measured], Charge.of(loss))
-        kept = {part["question"]: replace(stored, value=part["answer"]) for part in stored.value["parts"]}
+        kept = {part["question"]: replace(stored, value=part["answer"], part=part["sha256"]) for part in stored.value["parts"]}
         for place in measured:
             name, (question, price) = identities[place].question, asked[place]
             if tables is None:  # somebody else asked the same at the same time and was faster

@@ -111,7 +111,7 @@ class Asker:
         answer = put_together(question, price, measured)
         shown = result_digest(answer.table())
         if shown != stored.value.get("sha256"):
-            self.book.show(self.dataset, stored.entry, shown)
+            self.book.show(self.dataset, stored.entry, shown, stored.part)
         # An equal price may list its noises in another order than the question does.
         return self.answered(question, priced if price == priced else price, answer, stored, repeated=True)
 
@@ -127,8 +127,13 @@ def in_batch(stored: StoredAnswer, context: str) -> list[StoredAnswer]:
     """The parts of a stored batch that measured on the same rows, as if each had been stored alone."""
     if not isinstance(stored.value, Mapping) or stored.value.get("format") != BATCH_FORMAT:
         return []
-    parts = stored.value.get("parts", ())
-    return [replace(stored, value=part["answer"]) for part in parts if str(part["question"]).startswith(f"{context}:")]
+    try:
+        parts = [(str(part["question"]), dict(part["answer"]), str(part["sha256"])) for part in stored.value["parts"]]
+    except (KeyError, TypeError, ValueError):
+        raise LedgerError("the answers of a stored batch cannot be read: the ledger was edited or damaged. Run verify.") from None
+    return [
+        replace(stored, value=answer, part=digest) for question, answer, digest in parts if question.startswith(f"{context}:")
+    ]
 
 
 def _in_time(alone: list[StoredAnswer], batches: list[StoredAnswer], context: str) -> list[StoredAnswer]:

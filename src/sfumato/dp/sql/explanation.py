@@ -108,7 +108,9 @@ def explain(question: Question, price: Price, confidence: float, sizes: Sequence
         query=question.text,
         loss=price.loss,
         unit=question.unit,
-        contribution=". ".join([_contribution(question, price), *_values(question, price), *_left_out(question)]),
+        contribution=". ".join(
+            [_contribution(question, price), *_values(question, price), *_fixed_values(question), *_left_out(question)]
+        ),
         groups=question.groups if question.keys else 1,
         threshold=price.threshold,
         confidence=confidence,
@@ -194,9 +196,10 @@ def contributions(unit: str, bounds: Bounds) -> set[str]:
         return {". ".join([_EACH_RECORD, *more]) for more in outside}
     shapes = itertools.product((True, False), repeat=3)
     return {
-        ". ".join([_counted(unit, bounds, single, rows, groups), *values, _without(unit), *more])
+        ". ".join([_counted(unit, bounds, single, rows, groups), *values, *fixed, _without(unit), *more])
         for single, rows, groups in shapes
         for values in ([], [_shown_values(unit, bounds)])
+        for fixed in ([], [_one_value(unit)])
         for more in (outside if groups else [[], [UNREADABLE]])
     }
 
@@ -214,6 +217,15 @@ def _notes(question: Question, columns: tuple[ColumnNote, ...]) -> list[str]:
     if any(column.per_rows for column in columns):
         notes.append("margins for so many rows are to first order, for values in the middle of their bounds")
     return notes
+
+
+def _fixed_values(question: Question) -> list[str]:
+    return [_one_value(question.unit)] if _fixed(question) else []
+
+
+def _one_value(unit: str) -> str:
+    """Said where rows that contradict the schema change the answer, which no margin tells."""
+    return f"A column that is declared to have one value per {unit} has the least of them where its rows differ"
 
 
 def _fixed(question: Question) -> list[str]:

@@ -36,7 +36,8 @@ def card_of(release: Release[Content], audience: Audience, *, certificate: Certi
     content = CardContent(
         certificate=dataclasses.replace(stated, attacks=tuple(plain_result(each) for each in release.owner.attacks)),
         title=stated.dataset,
-        scores=release.owner.scores,
+        scores=tuple(score for score in release.owner.scores if score.measure not in release.owner.risks),
+        owner_risks=tuple(score for score in release.owner.scores if score.measure in release.owner.risks),
         scored=bool(stated.card["scored"]),
         figures={**page.figures, **release.content.owner_figures(release)},
         risk=page.risk,

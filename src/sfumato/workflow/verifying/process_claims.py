@@ -102,16 +102,19 @@ def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: objec
     digest = _digest(result)
     parts = _batch_parts(ledger, entry)
     # One charge pays for all answers of a batch: what each costs by itself stands beside it, and is part of that charge.
-    paid = [(part_loss, stored) for part_loss, stored in parts if stored == digest or ledger.was_shown(entry, digest)]
+    paid = [part_loss for part_loss, stored in parts if stored == digest or ledger.was_shown(entry, digest, stored)]
     try:
         claimed = LossAmount.of(guarantee)
         if parts:
-            same = any(part_loss == guarantee for part_loss, _ in paid) and claimed.within(spent.loss)
+            same = guarantee in paid and claimed.within(spent.loss)
         else:
             same = spent.loss.converted(claimed.kind) == claimed
     except SfumatoError:
         same = False
-    if not same and (paid or not parts):
+    another = f"{short} was charged for another result than the one in these files"
+    if parts and not paid:
+        return False, another
+    if not same:
         return False, f"{short} was charged {spent.loss}, which is not what the certificate claims"
     # Ledgers did not note the unit once; what they charged was about records.
     protected = spent.protected or Protected()
@@ -120,7 +123,7 @@ def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: objec
     stored = digest if paid else _stored_digest(ledger, entry)
     # A charge also pays for what the session made of the same measurements later, under other names or in another order.
     if stored != digest and not ledger.was_shown(entry, digest):
-        return False, f"{short} was charged for another result than the one in these files"
+        return False, another
     together = f" for {len(parts)} answers together" if parts else ""
     return True, f"{claim.promised}; {short} was charged {spent.loss}{together}, and the ledger's chain is intact"
 
