@@ -235,7 +235,9 @@ class Rows(Content):
         table = read_back(place, self.public, self.table)
         guarantees = _of_classes(release.guarantees)
         claims = dataclasses.replace(self, table=table).claims(guarantees)
-        schema = schema_with_hierarchies(self.public, self.owners, table, guarantees, self.hierarchies, self.references, folder)
+        schema = schema_with_hierarchies(
+            self.public, self.owners, table, guarantees, self.hierarchies, self.references, folder, self.ranges
+        )
         refuse_other_bytes(place, table, ordered=True)
         write_bytes(folder / SCHEMA, schema.to_toml().encode())
         for path in sorted(folder.iterdir()):

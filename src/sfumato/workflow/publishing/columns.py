@@ -6,7 +6,7 @@ search, the rest is kept. A request that cannot be carried out is refused with a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -217,8 +217,8 @@ def _refuse_classes_of_one_person(schema: Schema, guarantees: Sequence[ClassGuar
         )
 
 
-#: Descriptions that say nothing about the data, and may be published as they are.
-_PARAMETERS = ("intervals", "mask", "dates")
+#: Descriptions that say nothing about the data where the owner declared them.
+_PARAMETERS = ("intervals", "cuts", "mask")
 
 
 def schema_with_hierarchies(
@@ -229,8 +229,10 @@ def schema_with_hierarchies(
     trees: Mapping[str, Hierarchy],
     references: References,
     folder: Path,
+    ranged: Collection[str] = (),
 ) -> Schema:
-    """The public schema with its hierarchies; trees are written into `folder` as files beside it."""
+    """The public schema with its hierarchies; trees are written into `folder` as files beside it. Columns that are `ranged` show
+    ranges of the data, which no parameters describe."""
     with_population = any(guarantee.needs_population for guarantee in guarantees)
     measured = {g.sensitive for g in guarantees if getattr(g, "distance", None) == "hierarchical"}
     columns = dict(public.columns)
@@ -241,7 +243,7 @@ def schema_with_hierarchies(
         tree = None
         if spec is not None and (spec.file is not None or spec.tree is not None):
             tree = _declared(name, spec, owner.folder)
-        elif spec is not None and column.role == "quasi" and _by_parameters(described):
+        elif spec is not None and column.role == "quasi" and name not in ranged and _by_parameters(described):
             columns[name] = column.model_copy(update={"hierarchy": spec.model_copy(update={"missing": "refuse"})})
         elif name in measured and name in trees:
             tree = _of_released_values(trees[name], table, name)
@@ -267,10 +269,15 @@ def _declared(name: str, spec: HierarchySpec, folder: str | None) -> Hierarchy:
 
 
 def _by_parameters(column: Column) -> bool:
-    """Cuts that were learnt from the data say something about them."""
+    """Whether parameters describe the tree that everybody may know: those that were learnt from the data say something about
+    them, of people too who are not released."""
     spec = column.hierarchy
-    declared_cuts = spec is not None and spec.cuts is not None and column.source == "declared"
-    return declared_cuts or any(getattr(spec, kind) is not None for kind in _PARAMETERS)
+    declared = column.source == "declared"
+    return spec is not None and (
+        spec.dates is not None
+        or (spec.mask is not None and spec.width is None)
+        or (declared and any(getattr(spec, kind) is not None for kind in _PARAMETERS))
+    )
 
 
 def _of_released_values(tree: Hierarchy, table: pa.Table, name: str) -> Hierarchy:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from sfumato.workflow.publishing.changed_rows import Changed, ReleaseRequest, re
 from sfumato.workflow.publishing.claims import unit_in_words
 from sfumato.workflow.publishing.released_form import released_form
 from sfumato.workflow.publishing.scoring import shown_ranges
-from sfumato.workflow.verifying.transparency import AS_EACH_PROMISE, HIERARCHY_KINDS, KEPT_BY, KNOWS_THE_PERSON
+from sfumato.workflow.verifying.transparency import AS_EACH_PROMISE, HIERARCHY_KINDS, KEPT_BY, KNOWS_THE_PERSON, RANGES
 
 if TYPE_CHECKING:
     from sfumato.anonymity.search.base import Search, SearchOutcome
@@ -46,20 +47,20 @@ def recoded_rows(request: ReleaseRequest, search: Search) -> Changed:
     rows = rows.select(list(plan.keep))
     if plan.pseudonymised:
         rows = replace_names(rows, plan.pseudonymised, request.key)
-    table = released_form(rows, counts)
+    table, ranges = released_form(rows, counts), shown_ranges(codes, recoding)
     progress("recoding", 1, 1)
     return Changed(
         table=table,
         owners=plan.schema,
         guarantees=request.guarantees,
         method=dict(outcome.method),
-        transparency=_transparency(outcome, request) | {"written_as": written_as(people, plan.keep)},
+        transparency=_transparency(outcome, request, ranges) | {"written_as": written_as(people, plan.keep)},
         details=MappingProxyType(dict(outcome.details)),
         records=codes.records,
         units=units,
-        later_notices=_widths_left_open(plan.schema),
+        later_notices=(*_widths_left_open(plan.schema), *_ends_of_ranges(ranges)),
         hierarchies=MappingProxyType(_trees(codes)),
-        ranges=shown_ranges(codes, recoding),
+        ranges=ranges,
         loss=recoding.loss(codes.weights),
         loss_per_attribute=MappingProxyType(dict(zip(codes.quasi, recoding.loss_per_attribute().tolist(), strict=True))),
         known_cells=MappingProxyType(codes.known_cells),
@@ -72,7 +73,7 @@ def _trees(codes: ClassTable) -> dict[str, Hierarchy]:
     return trees | {attribute.name: attribute.hierarchy for attribute in codes.sensitive}
 
 
-def _transparency(outcome: SearchOutcome, request: ReleaseRequest) -> dict[str, Any]:
+def _transparency(outcome: SearchOutcome, request: ReleaseRequest, ranged: Collection[str]) -> dict[str, Any]:
     """What an honest reader needs to interpret the data and an attacker may know without harm
     (Kerckhoffs).
     """
@@ -81,7 +82,7 @@ def _transparency(outcome: SearchOutcome, request: ReleaseRequest) -> dict[str, 
     facts: dict[str, Any] = {
         "adversary": KNOWS_THE_PERSON if usual else AS_EACH_PROMISE,
         "quasi_identifiers": list(plan.quasi),
-        "hierarchies": {name: _hierarchy_kind(schema, name) for name in plan.quasi},
+        "hierarchies": {name: _hierarchy_kind(schema, name, ranged) for name in plan.quasi},
         "removed_columns": list(plan.dropped),
         "pseudonymised_columns": list(plan.pseudonymised),
         "row_order": "sorted by content",
@@ -95,11 +96,22 @@ def _transparency(outcome: SearchOutcome, request: ReleaseRequest) -> dict[str, 
     return facts
 
 
-def _hierarchy_kind(schema: Schema, name: str) -> str:
+def _hierarchy_kind(schema: Schema, name: str, ranged: Collection[str]) -> str:
+    """What a column shows: nodes of a tree that was declared, or ranges that the search made of the data."""
     spec = schema.columns[name].hierarchy
+    if name in ranged and (spec is None or (spec.file is None and spec.tree is None)):
+        return RANGES
     if spec is None:
         return "flat"
     return next((kind for kind in HIERARCHY_KINDS if getattr(spec, kind)), "flat")
+
+
+def _ends_of_ranges(ranged: Collection[str]) -> tuple[str, ...]:
+    if not ranged:
+        return ()
+    return (
+        f"the ranges of {', '.join(ranged)} were made of the data: where they begin and end can be the values of single records",
+    )
 
 
 def _widths_left_open(schema: Schema) -> tuple[str, ...]:

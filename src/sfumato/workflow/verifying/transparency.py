@@ -33,6 +33,7 @@ KNOWS_THE_METHOD = "knows the method and its parameters, and values of a person'
 PUBLIC_POPULATION = "declared public by the owner"
 HIDDEN_POPULATION = "not published"
 KEPT_BY = "least range shown"
+RANGES = "ranges of the data"
 HIERARCHY_KINDS = ("file", "tree", "intervals", "cuts", "mask", "dates", "frequency", "flat")
 #: What is said of columns whose missing values a mask leaves missing; they are listed after it.
 MISSING_SHOWN = (
@@ -147,7 +148,7 @@ def _refuse_other_levels(facts: Mapping[str, Any]) -> None:
     if (
         {*kinds, *levels} - set(quasi)
         or not set(learnt) <= {name for name, kind in kinds.items() if kind == "frequency"}
-        or not all(kind in HIERARCHY_KINDS for kind in kinds.values())
+        or not all(kind in (*HIERARCHY_KINDS, RANGES) for kind in kinds.values())
         or not all(
             type(level) is int and 0 <= level <= (_FLAT_LEVELS if name in flat else MOST_LEVELS) for name, level in levels.items()
         )
@@ -173,7 +174,8 @@ def _published_as(column: Column, population: str | None) -> tuple[str, ...]:
     """The kinds of trees that are published as this column describes its own."""
     spec = column.hierarchy
     if spec is None:
-        return ("flat", "frequency", "cuts")  # cuts that were learnt from the data are not published
+        # what was learnt from the data is not published
+        return ("flat", "frequency", "intervals", "cuts", "mask", RANGES)
     if spec.file is not None:
         return ("file", "tree", *(("frequency",) if population == PUBLIC_POPULATION else ()))
     return tuple(kind for kind in HIERARCHY_KINDS if getattr(spec, kind))
