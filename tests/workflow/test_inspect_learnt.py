@@ -82,3 +82,41 @@ def test_whoever_publishes_it_all_the_same_is_warned(
 def test_names_that_are_words_are_names() -> None:
     assert are_numbers(["12", "84", "age"]) and are_numbers(["-1.5", "2e3"]) and are_numbers(["12", "12.2", "7 %"])
     assert not are_numbers(["age", "sex", "12"]) and not are_numbers([]) and not are_numbers(["1990s", "q1", "v2.1"])
+
+
+@pytest.mark.parametrize("k", [5])
+def test_what_was_learnt_from_a_suppressed_person_stays_with_the_owner(k: int, place: Path) -> None:
+    """One person more, suppressed, changes the widths that inspect proposes: nothing of them is published."""
+    rows = [(n % 100, "fm"[n % 2], f"{10_000 + n % 40}") for n in range(600)]
+    published = []
+    for number, table in enumerate((rows, [*rows, (390, "x", "7")])):
+        file, schema = place / f"{number}.csv", place / f"{number}.toml"
+        file.write_text("stay,sex,postcode\n" + "".join(f"{stay},{sex},{code}\n" for stay, sex, code in table))
+        sf.inspect(file, schema_out=schema)
+        learnt = Schema.load(schema).model_dump()
+        for name in ("stay", "sex", "postcode"):
+            learnt["columns"][name]["role"] = "quasi"
+        described = Schema.parse({**learnt, "dataset": "stays", "unit": "record"})
+        release = sf.protect(sf.read(file, described), sf.KAnonymity(k), sf.Lattice(suppression=0.05))
+        release.save(place / f"out{number}")
+        assert sf.verify(place / f"out{number}").holds
+        published.append(Schema.load(place / f"out{number}" / "public" / "schema.toml"))
+        owner = (place / f"out{number}" / "owner" / "schema.toml").read_text()
+        assert "intervals" in owner or "cuts" in owner
+    assert {column.hierarchy for each in published for column in each.columns.values()} == {None}
+
+
+def test_ranges_that_a_search_made_are_called_so(place: Path) -> None:
+    """Mondrian cuts where the data are dense: the declared widths describe nothing that is shown."""
+    pay = [1000.0 + 7.3 * n for n in range(200)]
+    columns = {"pay": {"role": "quasi", "type": "number", "hierarchy": {"intervals": [500, 1000]}}}
+    people = sf.read(pa.table({"pay": pay}), {"dataset": "pay", "unit": "record", "columns": columns})
+    release = sf.protect(people, sf.KAnonymity(5), sf.Mondrian())
+    release.save(place / "out")
+    assert release.certificate.transparency["hierarchies"] == {"pay": "ranges of the data"}
+    assert any("can be the values of single records" in notice for notice in release.certificate.notices)
+    assert Schema.load(place / "out" / "public" / "schema.toml").columns["pay"].hierarchy is None
+    assert sf.verify(place / "out").holds
+    lattice = sf.protect(people, sf.KAnonymity(5), sf.Lattice())
+    assert lattice.certificate.transparency["hierarchies"] == {"pay": "intervals"}
+    assert not any("ranges" in notice for notice in lattice.certificate.notices)
