@@ -14,6 +14,8 @@ from sfumato.report.inline_svg import inline_svg
 from sfumato.report.markup import Child, Html, definitions, element, joined, table
 from sfumato.report.wording import number, percentage, plain_name, sentence
 
+#: Components beside each other, so that the table fits a page.
+_ABREAST = 6
 #: On a narrow screen the names of methods break, so that state, risk, loss and balance are in sight.
 _NARROW = (
     "@media (max-width: 34rem) { main { padding: 0 .5rem; } table { font-size: .72rem; } th, td { padding-right: .25rem; } "
@@ -108,8 +110,13 @@ def _rows(content: ComparisonContent) -> Html:
 def _components(content: ComparisonContent) -> Html:
     measured = [row for row in content.rows if row.components]
     names = list(dict.fromkeys(name for row in measured for name in row.components))
-    rows = [(row.label, *(number(row.components.get(name)) for name in names)) for row in measured]
-    return table("Components of risk and loss, averaged over the draws", ("Method", *map(plain_name, names)), rows)
+    tables = []
+    for place in range(0, len(names), _ABREAST):
+        some = names[place : place + _ABREAST]
+        rows = [(row.label, *(number(row.components.get(name)) for name in some)) for row in measured]
+        caption = "Components of risk and loss, averaged over the draws" + (", continued" if place else "")
+        tables.append(table(caption, ("Method", *map(plain_name, some)), rows))
+    return joined(tables)
 
 
 def _columns(content: ComparisonContent) -> Html:

@@ -55,7 +55,7 @@ def reasons(comparison: Comparison) -> tuple[str, ...]:
         sentences += _with_a_guarantee(comparison)
     if comparison.typed is not None:
         options, arguments = comparison.typed
-        sentences.append(f"To publish by it, type: sfumato protect TABLE --schema SCHEMA {options}")
+        sentences.append(f"To publish by {chosen.label}, type: sfumato protect TABLE --schema SCHEMA {options}")
         sentences.append(f"or in Python: sf.protect(data, {arguments})")
         sentences.append(
             "That draws a new mask and measures it; the masks of this comparison were never written."

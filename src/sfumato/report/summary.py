@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.plain_data import PlainDict
+from sfumato.core.view import Score
 from sfumato.measures.utility.detail_kept import DetailKept, in_words
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def summary_lines(release: Release[Content], folder: str | Path | None = None) -
     ]
     lines += _optimum(release)
     if risks:
-        lines.append(f"risk      {_listed(release, risks)}")
+        lines += [f"risk      {_risk_in_words(score)}" for score in release.owner.scores if score.measure in risks]
     if "not measured" in details:
         lines.append(f"notice    {details['not measured']}")
     if certificate.composition.get("earlier_releases") or certificate.composition.get("made_with_noise"):
@@ -96,6 +97,18 @@ def _places(release: Release[Content], folder: str | Path | None) -> list[str]:
             f"verify    sfumato verify {shlex.quote(str(place))}",
         ]
     return lines
+
+
+def _risk_in_words(score: Score) -> str:
+    """A risk with what chance gives, how far it is above that, and its interval."""
+    beside = []
+    if score.floor is not None:
+        beside.append(f"chance gives {score.floor:.4g}")
+    if score.gain is not None:
+        beside.append(f"gain {score.gain:.4g}")
+    if score.interval is not None and score.interval != (score.value, score.value):
+        beside.append(f"95 % interval {score.interval[0]:.4g} to {score.interval[1]:.4g}")
+    return f"{score.measure} {score.value:.4g}" + (f" ({'; '.join(beside)})" if beside else "")
 
 
 def _listed(release: Release[Content], names: Sequence[str]) -> str:

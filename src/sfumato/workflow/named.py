@@ -65,6 +65,11 @@ def inline(text: str) -> PlainDict:
     """`Mdav, k=5` or `Mdav(k=5)` as a mapping; the parameters are TOML."""
     called = _CALL.fullmatch(text)
     name, rest = called.groups() if called else text.partition(",")[::2]
+    if not called and " by " in text:
+        raise ParameterError(
+            f"{as_name(text)} names a promise and a search, as compare writes them: in protect say the promise (--k 5, or "
+            "--guarantee) and the search (--method Mondrian)"
+        )
     if not called and "(" in name:
         raise ParameterError(
             f"the parenthesis after {as_name(name.partition('(')[0].strip())} is not closed: write it as in 'Mdav(k=5)'"
