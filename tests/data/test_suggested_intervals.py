@@ -17,7 +17,7 @@ from sfumato.data import hierarchy_builders
 from sfumato.data.profile import profile_table
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.data.shown_levels import ShownLevel
-from sfumato.data.suggested_intervals import FINEST_INTERVALS, fullest_interval, quantile_cuts
+from sfumato.data.suggested_intervals import FINEST_INTERVALS, fullest_interval, nested_widths, quantile_cuts
 from sfumato.data.suggested_schema import proposal_reasons, starting_schema
 from sfumato.measures.guarantees.cover import interval_of
 
@@ -140,3 +140,12 @@ def test_a_proposed_mask_carries_no_notice_about_its_width() -> None:
     table = pa.table({"zip": [f"{i % 50:05d}" for i in range(500)], "v": ["a", "b"] * 250})
     release = sf.protect(sf.read(table, starting_schema(profile_table(table), "d")), [sf.KAnonymity(3)])
     assert not any("width" in notice for notice in release.certificate.notices)
+
+
+@pytest.mark.parametrize("step", [5e-324, 1e-310, 1e-300, 1e300])
+def test_numbers_at_the_ends_of_their_range_are_looked_at(step: float) -> None:
+    values = np.array([0.0, *(step * n for n in range(1, 40))])
+    counts = np.array([360, *([1] * 39)])
+    cuts = quantile_cuts(values, counts, whole=False)
+    assert list(cuts) == sorted(set(cuts)) and all(values[0] < cut <= values[-1] for cut in cuts)
+    assert all(width > 0 for width in nested_widths(float(np.ptp(values)), whole=False))

@@ -1,7 +1,7 @@
 """Intervals to start from: nested round widths, or cuts at quantiles where equal widths would put nearly everybody into one.
 
-Both are learnt from the data. Cuts are rounded as far as their neighbours allow, so that none is the value of a record as it
-stands, and the outermost intervals are open, so that no extreme is told.
+Both are learnt from the data. Cuts are rounded as far as their neighbours allow; where values lie close together they can still
+be values of records, so that cuts stay with the owner. The outermost intervals are open.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ FINEST_INTERVALS = 16
 #: From this share of the known values in one interval on, equal widths are of no use.
 CROWDED = 0.75
 
+#: Below this, numbers have not all their digits, and steps between them cannot be rounded.
+_SMALLEST = 1e-290
+
 Numbers = NDArray[np.float64]
 
 
 def nested_widths(extent: float, whole: bool) -> tuple[float, ...]:
     """Doubling interval widths from a round number upward, as long as they divide the extent."""
-    if not math.isfinite(extent) or extent <= 0:
+    if not math.isfinite(extent) or extent < _SMALLEST:
         return ()
     first = _round_up(extent / FINEST_INTERVALS)
     first = max(first, 2.0) if whole else float(f"{first:.6g}")
@@ -42,6 +45,8 @@ def fullest_interval(values: Numbers, counts: NDArray[np.int64], width: float) -
 def quantile_cuts(values: Numbers, counts: NDArray[np.int64], whole: bool) -> tuple[float, ...]:
     """Growing cuts that leave about equally many records between them; a value that many share counts as often as an interval
     may hold, so that the others are still told apart."""
+    if not values.size or float(np.ptp(values)) < _SMALLEST:
+        return ()
     order = np.argsort(values)
     points, rows = values[order], np.minimum(counts[order], math.ceil(counts.sum() / FINEST_INTERVALS))
     reached = np.cumsum(rows)
@@ -52,6 +57,8 @@ def quantile_cuts(values: Numbers, counts: NDArray[np.int64], whole: bool) -> tu
     cuts: list[float] = []
     for place, quantile in enumerate(quantiles.tolist(), 1):
         nearest = min(quantile - ends[place - 1], ends[place + 1] - quantile) or quantile - ends[place - 1]
+        if nearest < _SMALLEST:
+            continue
         step = max(_round_down(nearest / 2), 1.0 if whole else 0.0)
         cut = float(f"{round(quantile / step) * step:.12g}")
         if points[0] < cut <= points[-1] and (not cuts or cut > cuts[-1]):
