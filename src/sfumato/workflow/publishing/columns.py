@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sfumato.core.guarantees.base import ClassGuarantee
+    from sfumato.wire.keys import OwnerKey
     from sfumato.workflow.publishing.claims import References
 
 
@@ -80,6 +81,18 @@ def plan_columns(
         unit_to_count=unit,
         schema=schema.replace(columns={name: described[name] for name in kept}),
     )
+
+
+def replace_names(rows: pa.Table, columns: Sequence[str], key: OwnerKey) -> pa.Table:
+    """The same rows with keyed pseudonyms in these columns."""
+    from sfumato.anonymity.pseudonyms import Pseudonyms
+
+    for name in columns:
+        position = rows.column_names.index(name)
+        # The scope is the column's name: tables that name people by the same column can be joined by their
+        # pseudonyms.
+        rows = rows.set_column(position, name, Pseudonyms(key, scope=name).apply(rows.column(name)))
+    return rows
 
 
 def check_size(records: int, guarantees: Sequence[ClassGuarantee]) -> None:
@@ -245,7 +258,7 @@ def schema_with_hierarchies(
             columns[name] = column.model_copy(update={"hierarchy": spec.model_copy(update={"missing": "refuse"})})
         elif name in measured and name in trees:
             tree = _of_released_values(trees[name], table, name)
-        elif with_population and column.role == "quasi" and spec is not None and spec.frequency is not None:
+        elif with_population and column.role == "quasi" and spec is not None and spec.kind == "frequency":
             tree = _of_population(name, described, references)
             columns[name] = column.model_copy(update={"hierarchy": spec.model_copy(update={"missing": "refuse"})})
         if tree is not None and column.role in ("quasi", "sensitive"):
@@ -269,8 +282,7 @@ def _declared(name: str, spec: HierarchySpec, folder: str | None) -> Hierarchy:
 def _by_parameters(column: Column) -> bool:
     """Cuts that were learnt from the data say something about them."""
     spec = column.hierarchy
-    declared_cuts = spec is not None and spec.cuts is not None and column.source == "declared"
-    return declared_cuts or any(getattr(spec, kind) is not None for kind in _PARAMETERS)
+    return spec is not None and (spec.kind in _PARAMETERS or (spec.kind == "cuts" and column.source == "declared"))
 
 
 def _of_released_values(tree: Hierarchy, table: pa.Table, name: str) -> Hierarchy:
