@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from sfumato.attacks.tables.classes import ABOUT_SHOWN_VALUES
 from sfumato.core import registry
 from sfumato.core.errors import ParameterError, SfumatoError, Unsupported, all_at_once
-from sfumato.core.params import require
 from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress
 from sfumato.core.view import AnyAttack, AnyMeasure, Attack, AttackResult, Measure, Score, View
@@ -80,7 +79,8 @@ class Checks:
             for entry in _each(entries):
                 try:
                     measure = _with_population(registry.make("measure", entry), population)
-                    _check_needs(measure, published)
+                    if lacking := measure.lacks(published):
+                        raise ParameterError(lacking)
                 except SfumatoError as error:
                     faults.append(f"{where}: {error}")
                     continue
@@ -281,23 +281,6 @@ def _is_usual(measure: object) -> bool:
     if not dataclasses.is_dataclass(measure):
         return True
     return all(getattr(measure, field.name) == field.default for field in dataclasses.fields(measure))
-
-
-def _check_needs(measure: Any, published: Schema) -> None:
-    """Refuse a measure that can only fail after the search: its column or its population is not there."""
-    target = getattr(measure, "target", None)
-    require(
-        target is None or target in published.columns,
-        f"{_key(measure)} is about the column '{str(target)[:60]}', which is not published",
-    )
-    require(
-        _key(measure) != "journalist_risk" or measure.population is not None or published.weight is not None,
-        "journalist_risk needs a population (population=) or survey weights (a column with the role 'weight')",
-    )
-    require(
-        _key(measure) != "population_uniqueness" or measure.sampling_fraction is not None or published.weight is not None,
-        "population_uniqueness needs sampling_fraction or survey weights (a column with the role 'weight')",
-    )
 
 
 def _key(measure: AnyMeasure) -> str:
