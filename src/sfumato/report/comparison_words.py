@@ -222,7 +222,7 @@ def page(comparison: Comparison) -> str:
                 point.balance,
                 "" if shares is None else _people(shares, comparison.records),
                 others,
-                note(comparison, point),
+                "; ".join(each for each in (note(comparison, point), point.unproven and f"optimum {point.unproven}") if each),
                 {**point.parts.get(point.risk_measure, {}), **point.parts.get(comparison.loss_measure, {})},
             )
         )
