@@ -19,6 +19,7 @@ from sfumato.anonymity.search.ranges import ActiveClasses, cut, places_by_value
 from sfumato.core.errors import Infeasible, VerificationFailed
 from sfumato.core.progress import silent
 from sfumato.data.schema import HierarchySpec
+from sfumato.measures.utility.range_shown import RangeShown
 from sfumato.workflow.verifying.transparency import refuse_other_facts
 
 INTERVALS = HierarchySpec(intervals=(5.0, 10.0))
@@ -232,3 +233,15 @@ def test_the_default_is_within_five_per_cent_of_the_best_single_search(
         if label == "KMember" and len(people) > 5_000:
             continue  # minutes; the benchmark has it
         assert reached <= defaults.WORSE * defaults.shown_range(people, search.run(people, promises)), label
+
+
+def test_the_stated_range_shown_is_what_the_measure_finds_in_the_published_rows() -> None:
+    for seed, guarantee in ((3, sf.KAnonymity(4)), (5, sf.KAnonymity(2))):
+        release = sf.protect(people_of(some_rows(60, seed)), [guarantee], seed=1)
+        stated = next(score for score in release.owner.scores if score.measure == "range_shown")
+        measured = RangeShown().score(None, release.content.released)
+        assert stated.parts == pytest.approx(dict(measured.parts)) and stated.value == pytest.approx(measured.value)
+        assert (stated.better, stated.meaning) == (measured.better, measured.meaning)
+        assert list(release.scores)[:3] == ["loss", "range_shown", "detail_kept"]
+    asked = sf.protect(people_of(some_rows(60)), [sf.KAnonymity(4)], seed=1, utility=["granularity"])
+    assert list(asked.scores) == ["loss", "granularity"]

@@ -101,6 +101,12 @@ def test_json_is_all_there_is_on_standard_output(place: Path, capsys: pytest.Cap
     assert as_json(["version"], capsys)["version"] == sf.__version__
 
 
+def test_the_version_is_an_option_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"sfumato {sf.__version__}\n"
+    assert run(["--version", "--help"]) == 0 and run(["--versions"]) == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -30,7 +30,7 @@ from sfumato.engines.snapshots import held_still, one_state, read_once
 from sfumato.engines.sources import read
 from sfumato.engines.write import write_table
 from sfumato.wire.keys import OwnerKey
-from sfumato.workflow.publishing.changed_rows import fingerprint
+from sfumato.workflow.protect import fingerprint
 from tests.engines.tables import recoding_of
 
 CANARY = "canary-7291"

@@ -10,9 +10,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import SfumatoError, Unsupported
+from sfumato.data.records import deviation_of, magnitude, mean_of
 from sfumato.kernels.microaggregation.univariate import _optimal_groups_numpy, optimal_groups
 from sfumato.masking.base import Mask
-from sfumato.masking.columns import deviation_of, magnitude, mean_of
 
 BOTH = ("x", "y")
 MASKS: dict[str, Mask] = {

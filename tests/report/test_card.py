@@ -12,7 +12,7 @@ from sfumato.core.errors import InputError
 from sfumato.report.card import POLICY, release_card
 from sfumato.report.checklist import QUESTIONS, checklist
 from sfumato.report.content import Answer, CardContent
-from sfumato.report.escape import html as escaped
+from sfumato.report.markup import html as escaped
 from sfumato.report.wording import number, percentage, plain_name, sentence, verdict_sentence
 from tests.report.sample import CANARY, certificate, content, hostile
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sfumato.report import escape
+from sfumato.report import markup as escape
 from sfumato.report.markup import element, table
 from tests.report.sample import CANARY
 

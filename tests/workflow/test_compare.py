@@ -345,3 +345,6 @@ def test_searches_that_did_not_prove_their_optimum_are_named_with_their_gap(peop
     assert "time_limit" in by_gap and "not proven: other levels might lose up to" in by_gap
     assert "LocalRecoding gives no bound" in without
     assert [point["unproven"] is None for point in comparison.to_mapping()["points"]].count(False) == 2
+    page = comparison.page()
+    assert page.count("ptimum not proven") == 2 and "ptimum not proven: other levels might lose up to" in page
+    assert "ptimum not proven: LocalRecoding gives no bound" in page

@@ -85,6 +85,33 @@ def test_a_target_that_is_not_published_is_refused_before_the_work() -> None:
     assert "the column 'salary', which is not published" in refused(utility=[{**LEARNING, "target": "salary"}])
 
 
+@pytest.mark.parametrize(
+    "measure",
+    [
+        "journalist_risk",
+        "population_uniqueness",
+        "individual_risk",
+        "log_linear_risk",
+        "sampling_risk",
+        {"name": "household_risk", "household": "zip"},
+    ],
+)
+def test_a_measure_without_what_it_reckons_from_is_refused_before_the_search(measure: Any) -> None:
+    key = measure if isinstance(measure, str) else measure["name"]
+    assert f"{key} needs " in refused(risk=[measure])
+    if key == "journalist_risk":
+        return
+    sampled = {"name": measure, "sampling_fraction": 0.1} if isinstance(measure, str) else {**measure, "sampling_fraction": 0.1}
+    assert release(risk=[sampled]).scores[key] >= 0
+
+
+def test_columns_that_are_not_published_are_refused_before_the_search() -> None:
+    household = {"name": "household_risk", "household": "name", "sampling_fraction": 0.1}
+    assert "household_risk is about the column 'name', which is not published" in refused(risk=[household])
+    cells = {"name": "log_linear_risk", "columns": ["age", "name"], "sampling_fraction": 0.1}
+    assert "log_linear_risk is about the column 'name', which is not published" in refused(risk=[cells])
+
+
 def test_a_value_that_is_no_measure_is_refused() -> None:
     assert "object is not a measure" in refused(risk=[object()])
     assert "object is not an attack" in refused(attacks=[object()])

@@ -18,7 +18,7 @@ from sfumato.data.relation import COUNT
 from sfumato.engines.snapshots import held_still
 from sfumato.engines.write import write_table
 from sfumato.wire.keys import OwnerKey
-from sfumato.workflow.publishing.changed_rows import fingerprint
+from sfumato.workflow.protect import fingerprint
 
 _SCHEMA = {
     "dataset": "incomes",

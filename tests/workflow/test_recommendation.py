@@ -14,7 +14,7 @@ import pytest
 import sfumato as sf
 from sfumato.workflow.comparing.draws import margin, told_apart
 from sfumato.workflow.comparing.grid import method_of, usual_methods
-from sfumato.workflow.comparing.points import Point
+from sfumato.workflow.comparing.measuring import Point
 from tests.measures.mixed_people import all_quasi, survey
 from tests.workflow.test_mask import SCHEMA, table
 

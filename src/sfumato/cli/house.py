@@ -15,6 +15,21 @@ def register(app: typer.Typer) -> None:
     app.command()(demo)
     app.command()(warm)
     app.command()(version)
+    app.callback()(options)
+
+
+def _leave_with_version(asked: bool) -> None:
+    if asked:
+        version()
+        raise typer.Exit
+
+
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_leave_with_version, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Options of the whole program."""
 
 
 def demo(

@@ -268,7 +268,7 @@ def versions(
 ) -> None:
     """List which data the sessions on a dataset were opened on, and whether they changed: for the owner's eyes."""
     from sfumato.ledger.versions import outdated
-    from sfumato.report.escape import shorten
+    from sfumato.report.markup import shorten
 
     with _opened(ledger) as book:
         history = book.versions(dataset)

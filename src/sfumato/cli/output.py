@@ -26,7 +26,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 def say(lines: str | Iterable[str]) -> None:
     """Print lines; control characters in them are made visible."""
-    from sfumato.report.escape import terminal
+    from sfumato.report.markup import terminal
 
     parts = lines.split("\n") if isinstance(lines, str) else [part for line in lines for part in line.split("\n")]
     put("".join(f"{terminal(line)}\n" for line in parts))
@@ -84,7 +84,7 @@ def show_every_character() -> None:
 
 def complain(text: str) -> None:
     """Print to standard error."""
-    from sfumato.report.escape import terminal
+    from sfumato.report.markup import terminal
 
     if sys.stderr is not None:
         with suppress(OSError, ValueError):  # nowhere left to say it
@@ -122,7 +122,7 @@ def shown_progress(as_json: bool, quiet: bool = False) -> Iterator[Progress]:
 
 def table_lines(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
     """Columns under each other, the first to the left and numbers to the right."""
-    from sfumato.report.escape import shorten
+    from sfumato.report.markup import shorten
 
     cells = [tuple(shorten(cell, 60) for cell in row) for row in (heads, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]

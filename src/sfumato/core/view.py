@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from sfumato.core.declared import Declared
 from sfumato.core.errors import ParameterError
@@ -142,6 +142,18 @@ class Score:
         return (risk - self.floor) / (1.0 - self.floor)
 
 
+class Described(Protocol):
+    """What a measure may ask of the schema of a table that is still to be published."""
+
+    @property
+    def columns(self) -> Mapping[str, object]:
+        """What describes each column."""
+
+    @property
+    def weight(self) -> str | None:
+        """The column with the survey weights."""
+
+
 class Measure(Declared, ABC, Generic[Original, Released]):
     """How useful or how safe: `score(original, released)`.
 
@@ -155,6 +167,16 @@ class Measure(Declared, ABC, Generic[Original, Released]):
     #: Whether it counts what was generalised or suppressed and takes every shown value for true: of values that were changed
     #: it says nothing.
     supposes_truth: ClassVar[bool] = False
+
+    def lacks(self, published: Described) -> str | None:
+        """What it cannot do without and this table will not have, in a sentence; None where it can be measured as far as anybody
+        knows. Asked before the long work. The columns that its parameters name (`target`, `columns`) must be there."""
+        target, columns = getattr(self, "target", None), getattr(self, "columns", None)
+        named = (*(() if target is None else (target,)), *(columns or ()))
+        absent = next((name for name in named if name not in published.columns), None)
+        if absent is None:
+            return None
+        return f"{getattr(self, 'key', type(self).__name__)} is about the column '{str(absent)[:60]}', which is not published"
 
     @abstractmethod
     def score(self, original: Original, released: Released) -> Score:

@@ -237,7 +237,7 @@ def _tree_of_population(
 
 
 def _by_frequency(column: Column) -> bool:
-    return column.hierarchy is not None and column.hierarchy.frequency is not None
+    return column.hierarchy is not None and column.hierarchy.kind == "frequency"
 
 
 def _raise_together(faults: list[HierarchyError | SchemaError]) -> None:
@@ -323,7 +323,7 @@ def _free_to_range(column: Column, physical: pa.DataType) -> bool:
         or (column.type is None and (pa.types.is_integer(value_type) or pa.types.is_floating(value_type)))
     )
     spec = column.hierarchy
-    proposed = column.source == "data" and spec is not None and any((spec.intervals, spec.cuts, spec.flat))
+    proposed = column.source == "data" and spec is not None and spec.kind in ("intervals", "cuts", "flat")
     return in_order and column.items is None and (spec is None or spec.ranges or proposed)
 
 

@@ -5,16 +5,18 @@ Masks return a `Masked`; measures accept one, or any table whose rows stand in t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, ParameterError, Unsupported, all_at_once
+from sfumato.core.plain_data import Plain
 from sfumato.core.view import View
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records, paired
@@ -35,13 +37,18 @@ class Masked:
     schema: Schema = field(repr=False)
     columns: tuple[str, ...]
     rows: NDArray[np.int64] | None = field(repr=False)
-    transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    facts: Plain | Callable[[], Plain] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     classes: NDArray[np.int64] | None = field(default=None, repr=False)
     source: tuple[Relation, pa.Table] | None = field(default=None, repr=False)
     truthful: bool = False
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+    @cached_property
+    def transparency(self) -> Plain:
+        """What may be published about how it was made; `facts`, or what puts them together when somebody asks."""
+        return MappingProxyType(dict(self.facts() if callable(self.facts) else self.facts))
 
 
 #: The rows of a release, in whichever form somebody holds them.

@@ -1,11 +1,13 @@
 """Records as arrays: numbers as floats, categories as codes, missing values marked; and the way back to Arrow.
 
 What masks change and what measures of masked data compare. Dates and moments are numbers of days; whole numbers beyond
-2^53 have no float of their own and are refused.
+2^53 have no float of their own and are refused. Squares of values beyond 1e154 have no float, and those of values below 1e-162
+are 0, so that a column would look constant: numbers are squared in units that are powers of two, by which dividing is exact.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,6 +35,8 @@ SECOND = 1 / 86_400
 #: The days since 1970 of the years 1 to 9999, and of those that can be counted in nanoseconds.
 _CALENDAR = (-719_162.0, 2_932_897.0)
 _CALENDAR_NS = (-106_751.0, 106_751.0)
+#: Columns whose largest value lies between 1/this and this keep their unit; fourth powers of it are finite.
+_ORDINARY = 1e50
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,3 +268,66 @@ def _ordered(name: str, codes: Codes, labels: Sequence[str], order: Sequence[str
 
 def _word(column: NumberColumn | CategoryColumn) -> str:
     return "a number" if isinstance(column, NumberColumn) else "a category"
+
+
+def magnitude(values: Real) -> float:
+    """The power of two next to the largest absolute value; 1 where there is none. Missing values (NaN) are passed over."""
+    largest = float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0))
+    if not largest > 0.0:
+        return 1.0
+    return math.ldexp(1.0, math.frexp(largest)[1] - 1)
+
+
+def magnitudes(table: Real) -> Real:
+    """The magnitude of each column."""
+    return np.array([magnitude(column) for column in table.T], dtype=np.float64)
+
+
+def mean_of(values: Real) -> float:
+    """The mean; its sum cannot overflow."""
+    unit = magnitude(values)
+    return float((values / unit).mean()) * unit
+
+
+def deviation_of(values: Real, *, ddof: int = 0) -> float:
+    """The standard deviation, whose squares neither overflow nor vanish."""
+    unit = magnitude(values)
+    return float((values / unit).std(ddof=ddof)) * unit
+
+
+def unit_of(values: Real) -> float:
+    """The unit of a column: 1, or the power of two nearest to its largest absolute value where that is extreme."""
+    largest = float(np.max(np.abs(values), initial=0.0, where=~np.isnan(values)))
+    if largest == 0 or 1 / _ORDINARY <= largest <= _ORDINARY:
+        return 1.0
+    # Not below the least normal float: dividing by a smaller one would overflow.
+    return float(np.ldexp(1.0, max(int(np.frexp(largest)[1]) - 1, -1022)))
+
+
+def in_units(values: Real, unit: float) -> Real:
+    """Values divided by the unit; what is too far away for a float becomes infinite."""
+    if unit == 1:
+        return values
+    with np.errstate(over="ignore"):
+        return values / unit
+
+
+def in_own_units(original: Records, masked: Records) -> tuple[Records, Records]:
+    """Both sides, each column of numbers in the unit of the original; refused where masked values are so far away from the
+    original ones that their squares have no float in that unit."""
+    left, right, faults = [], [], []
+    for before, after in zip(original.columns, masked.columns, strict=True):
+        if isinstance(before, NumberColumn) and isinstance(after, NumberColumn):
+            unit = unit_of(before.values)
+            shown = in_units(after.values, unit)
+            largest = float(np.max(np.abs(in_units(before.values, unit)), initial=0.0, where=before.known)) or 1.0
+            if float(np.max(np.abs(shown), initial=0.0, where=after.known)) > _ORDINARY * largest:
+                faults.append(
+                    f"column '{before.name}' has masked values more than {_ORDINARY:g} times as large as any original one; check "
+                    "the mask, or leave the column out (columns=)"
+                )
+            before, after = replace(before, values=in_units(before.values, unit)), replace(after, values=shown)
+        left.append(before)
+        right.append(after)
+    all_at_once(Unsupported, "comparing masked records", faults)
+    return Records(tuple(left), original.size), Records(tuple(right), masked.size)

@@ -34,6 +34,10 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, serialize_by_alias=True)
 
 
+#: The ways to describe a hierarchy, by the fields of a description.
+HIERARCHY_KINDS = ("file", "tree", "intervals", "cuts", "mask", "dates", "frequency", "flat")
+
+
 class HierarchySpec(Frozen):
     """How a column generalises. Exactly one of the first eight is given.
 
@@ -68,6 +72,11 @@ class HierarchySpec(Frozen):
         return self._verbatim
 
     @property
+    def kind(self) -> str:
+        """Which of the kinds it is."""
+        return next(kind for kind in HIERARCHY_KINDS if getattr(self, kind) not in (None, False))
+
+    @property
     def cut_levels(self) -> tuple[tuple[float, ...], ...]:
         """The cuts of each level, from fine to coarse."""
         levels, cuts = [], self.cuts or ()
@@ -84,9 +93,8 @@ class HierarchySpec(Frozen):
 
     @model_validator(mode="after")
     def _one_kind(self) -> HierarchySpec:
-        kinds = [self.file, self.tree, self.intervals, self.cuts, self.mask, self.dates, self.frequency, self.flat or None]
-        if sum(kind is not None for kind in kinds) != 1:
-            raise ValueError("a hierarchy is exactly one of file, tree, intervals, cuts, mask, dates, frequency or flat = true")
+        if sum(getattr(self, kind) not in (None, False) for kind in HIERARCHY_KINDS) != 1:
+            raise ValueError(f"a hierarchy is exactly one of {', '.join(HIERARCHY_KINDS[:-1])} or flat = true")
         for widths, what in ((self.intervals, "intervals"), (self.frequency, "frequency")):
             sound = widths and all(0 < width <= _WIDEST for width in widths) and list(widths) == sorted(set(widths))
             if widths is not None and not sound:
@@ -189,7 +197,7 @@ class Column(Frozen):
             raise ValueError("the separator of items cannot begin or end with white space")
         if self.order is not None or self.domain is not None:
             raise ValueError("order and domain describe single values; list the items of sets in a hierarchy")
-        if self.hierarchy is not None and self.hierarchy.frequency is not None:
+        if self.hierarchy is not None and self.hierarchy.kind == "frequency":
             raise ValueError("items cannot be grouped by frequency; give a file, a tree or a mask of single items")
 
 
@@ -338,6 +346,11 @@ class Schema(Frozen):
         faults += [f"column '{name}': {fault}" for name in limited if (fault := columns[name].level_fault())]
         all_at_once(SchemaError, f"schema '{self.dataset}'", faults)
         return self.replace(columns=columns)
+
+    @property
+    def limits_levels(self) -> bool:
+        """Whether a column has a least or a greatest level."""
+        return any(column.least_level or column.greatest_level is not None for column in self.columns.values())
 
     def replace(self, **changes: object) -> Schema:
         """A copy with some fields changed."""

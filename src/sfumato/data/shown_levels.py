@@ -86,7 +86,7 @@ class ShownLevel:
         if self._tree is not None:
             return self._tree_shows(text)
         if level == 0:
-            return text == ROOT or (spec.intervals is None and spec.cuts is None) or as_numbers([text]) is not None
+            return text == ROOT or spec.kind not in ("intervals", "cuts") or as_numbers([text]) is not None
         if (renamed := _RENAMED.fullmatch(text)) is not None and int(renamed["level"]) <= self._height:
             # a group has the lowest of its levels added, and all values are the root's
             if renamed["text"] == ROOT or int(renamed["level"]) <= level:

@@ -19,10 +19,9 @@ from sfumato.core.errors import Unsupported, all_at_once
 from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Because, Number
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import NumberColumn, Records
+from sfumato.data.records import NumberColumn, Records, magnitude
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.columns import magnitude
 from sfumato.masking.noise_moments import (
     LEAST_FREEDOM,
     Real,

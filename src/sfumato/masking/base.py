@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -32,8 +33,7 @@ from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import read_once
 from sfumato.kernels.sampling.draws import Draws
-from sfumato.masking.columns import check_columns, chosen_columns, microdata
-from sfumato.masking.strata import assembled, check_strata, joined_details, strata_of
+from sfumato.masking.columns import assembled, check_columns, check_strata, chosen_columns, joined_details, microdata, strata_of
 from sfumato.masking.transparency import VisibleTable, fits, transparency_of
 
 if TYPE_CHECKING:
@@ -217,8 +217,8 @@ class Mask(Declared, ABC):
         self, people: Microdata, table: pa.Table, records: Records, groups: list[Int], changes: list[Change]
     ) -> Outcome[Masked]:
         masked_table, rows = assembled(self, people, table, records, groups, changes)
-        facts = transparency_of(self, records, changes)
-        masked = Masked(masked_table, people.schema, records.names, rows, MappingProxyType(facts), truthful=self.truthful)
+        facts = partial(transparency_of, self, records.names, [change.published for change in changes])
+        masked = Masked(masked_table, people.schema, records.names, rows, facts, truthful=self.truthful)
         return Outcome(masked, self.claims(people), self.described(), MappingProxyType(joined_details(changes)))
 
 

@@ -19,10 +19,9 @@ from sfumato.core.errors import Unsupported
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.hierarchy_builders import build
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import CategoryColumn, NumberColumn, Records
+from sfumato.data.records import CategoryColumn, NumberColumn, Records, magnitude
 from sfumato.data.schema import Column
 from sfumato.kernels.microaggregation.live import Space, central_codes
-from sfumato.masking.columns import magnitude
 
 Int = NDArray[np.int64]
 Int32 = NDArray[np.int32]

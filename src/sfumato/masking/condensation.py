@@ -16,12 +16,11 @@ from sfumato.core.params import require
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.ranges import Count
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import Records
+from sfumato.data.records import Records, magnitudes
 from sfumato.kernels.microaggregation.partitions import mdav
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.clustered_records import ClusteredRecords, means_of_clusters
-from sfumato.masking.columns import magnitudes
 from sfumato.masking.microaggregation import check_records, described_clusters
 from sfumato.masking.shown_rows import ShownRows
 

@@ -26,8 +26,8 @@ from sfumato.data.records import Records
 from sfumato.data.schema import Schema
 from sfumato.data.values import CodedText
 from sfumato.kernels.changes.recovered_frequencies import recovered_frequencies
+from sfumato.masking.columns import strata_of
 from sfumato.masking.noise_moments import known_means, pairwise_covariance
-from sfumato.masking.strata import strata_of
 
 Real = NDArray[np.float64]
 #: What is published about one of the masks behind a table.

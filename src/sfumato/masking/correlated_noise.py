@@ -17,11 +17,10 @@ from sfumato.core.declared import formerly
 from sfumato.core.errors import Unsupported
 from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import NumberColumn, Records
+from sfumato.data.records import NumberColumn, Records, magnitudes
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.additive_noise import NoiseRatio, scaled_by
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.columns import magnitudes
 from sfumato.masking.noise_moments import (
     LEAST_FREEDOM,
     SINGULAR,

@@ -19,10 +19,9 @@ from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import ColumnNames, Count
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import Kind, Records
+from sfumato.data.records import Kind, Records, magnitudes
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.columns import magnitudes
 from sfumato.masking.predictors import check_predictors, orthonormal, regressors
 
 Real = NDArray[np.float64]

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.ranges import Because, Whole
-from sfumato.data.records import CategoryColumn, NumberColumn
+from sfumato.data.records import CategoryColumn, NumberColumn, magnitude
 from sfumato.kernels.sampling.draws import Draws
-from sfumato.masking.columns import magnitude
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

@@ -18,8 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported, all_at_once
-from sfumato.data.records import NumberColumn
-from sfumato.masking.columns import deviation_of
+from sfumato.data.records import NumberColumn, deviation_of
 
 Real = NDArray[np.float64]
 

@@ -18,13 +18,12 @@ from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import Records
+from sfumato.data.records import Records, magnitude, mean_of
 from sfumato.kernels.microaggregation.live import Space
 from sfumato.kernels.microaggregation.univariate import optimal_groups
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.clustered_records import means_of_clusters
-from sfumato.masking.columns import magnitude, mean_of
 from sfumato.masking.microaggregation import ClusterSize, check_records, described_clusters
 from sfumato.masking.shown_rows import ShownRows
 

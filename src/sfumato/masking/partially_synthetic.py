@@ -18,11 +18,10 @@ from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import ColumnNames, Count
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
+from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records, magnitude, mean_of
 from sfumato.data.values import CodedText
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.columns import magnitude, mean_of
 from sfumato.masking.fully_synthetic import check_values
 from sfumato.masking.leaf_donors import LeafSize, Trees
 from sfumato.masking.predictors import check_predictors, orthonormal, regressors

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, ParameterError, Unsupported, all_at_once
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import CategoryColumn, NumberColumn, Records
-from sfumato.masking.columns import magnitude
+from sfumato.data.records import CategoryColumn, NumberColumn, Records, magnitude
 
 Real = NDArray[np.float64]
 

@@ -18,10 +18,9 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Count
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records
+from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records, magnitude
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.columns import magnitude
 
 Real = NDArray[np.float64]
 

@@ -18,7 +18,7 @@ from sfumato.core.plain_data import Plain
 from sfumato.data.records import NumberColumn, Records, kind_of
 from sfumato.data.schema import Schema
 from sfumato.data.values import CodedText
-from sfumato.masking.strata import strata_of
+from sfumato.masking.columns import strata_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -21,12 +21,11 @@ from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import ByName, Either, Number, Value
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import SECOND, CategoryColumn, Kind, NumberColumn, Records, column_of
+from sfumato.data.records import SECOND, CategoryColumn, Kind, NumberColumn, Records, column_of, mean_of
 from sfumato.data.schema import Column
 from sfumato.data.values import CodedText, as_numbers, text_of
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.columns import mean_of
 from sfumato.masking.shown_rows import ShownRows
 from sfumato.masking.transparency import Test
 

@@ -6,18 +6,17 @@ What follows from parameters and columns is computed again; what follows from th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core import registry
 from sfumato.core.certificate import plain
-from sfumato.core.plain_data import PlainDict
+from sfumato.core.plain_data import Plain, PlainDict
 
 if TYPE_CHECKING:
-    from sfumato.data.records import Records
     from sfumato.data.schema import Schema
-    from sfumato.masking.base import Change, Mask
+    from sfumato.masking.base import Mask
 
 #: The key under which several strata tell different things.
 BY_STRATUM = "by stratum"
@@ -43,12 +42,12 @@ class Test:
     passes: Callable[[Any, VisibleTable], bool]
 
 
-def transparency_of(mask: Mask, records: Records, changes: list[Change]) -> PlainDict:
+def transparency_of(mask: Mask, columns: Sequence[str], published: Sequence[Plain]) -> PlainDict:
     """Method, parameters and columns; what each stratum adds is stated once where it is the same, otherwise stratum by
     stratum."""
-    facts: dict[str, Any] = {"method": mask.described(), "masked_columns": list(records.names)}
-    for name in dict.fromkeys(name for change in changes for name in change.published):
-        values = [plain(change.published.get(name)) for change in changes]
+    facts: dict[str, Any] = {"method": mask.described(), "masked_columns": list(columns)}
+    for name in dict.fromkeys(name for stratum in published for name in stratum):
+        values = [plain(stratum.get(name)) for stratum in published]
         facts[name] = values[0] if all(value == values[0] for value in values) else {BY_STRATUM: values}
     return facts
 

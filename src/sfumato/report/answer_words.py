@@ -9,7 +9,7 @@ from sfumato.core.certificate import plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.plain_data import PlainDict
 from sfumato.ledger.amounts import LossAmount
-from sfumato.report.escape import shorten
+from sfumato.report.markup import shorten
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,8 +11,7 @@ from __future__ import annotations
 from sfumato.report import card_sections as sections
 from sfumato.report.checklist import checklist
 from sfumato.report.content import Answer, Audience, CardContent
-from sfumato.report.escape import html
-from sfumato.report.markup import Html, element
+from sfumato.report.markup import Html, element, html
 from sfumato.report.style import STYLE
 
 __all__ = ["Answer", "Audience", "CardContent", "release_card"]

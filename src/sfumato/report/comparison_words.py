@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import percent
-from sfumato.report.escape import shorten
+from sfumato.report.markup import shorten
 from sfumato.report.wording import counted
 
 if TYPE_CHECKING:
     from sfumato.workflow.comparing.compare import Comparison
-    from sfumato.workflow.comparing.points import Point
+    from sfumato.workflow.comparing.measuring import Point
 
 #: A recommendation that leaves more than this share of the original's risk is given with a warning.
 _MUCH = 0.5
@@ -222,7 +222,7 @@ def page(comparison: Comparison) -> str:
                 point.balance,
                 "" if shares is None else _people(shares, comparison.records),
                 others,
-                note(comparison, point),
+                "; ".join(each for each in (note(comparison, point), point.unproven and f"optimum {point.unproven}") if each),
                 {**point.parts.get(point.risk_measure, {}), **point.parts.get(comparison.loss_measure, {})},
             )
         )

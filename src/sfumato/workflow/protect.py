@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core import randomness as sources_of_randomness
 from sfumato.core.errors import forgetting
-from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.params import require
 from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress, silent
@@ -22,7 +24,6 @@ from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
 from sfumato.report.checklist import answers_of
 from sfumato.workflow.contents.base import DEMONSTRATION, Draft, Promise
 from sfumato.workflow.contents.rows import Rows
-from sfumato.workflow.publishing.changed_rows import Changed, ReleaseRequest, fingerprint
 from sfumato.workflow.publishing.claims import References, each_once
 from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, released_schema
 from sfumato.workflow.publishing.publish import publish
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sfumato.anonymity.search.base import Search
+    from sfumato.core.randomness import Randomness
     from sfumato.engines.sources import TableLike
     from sfumato.ledger.ledger import Ledger
     from sfumato.masking.base import Mask
@@ -42,6 +44,67 @@ if TYPE_CHECKING:
 
 #: Below this many records nearly every column has nearly as many values as records.
 _FEW_RECORDS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class ReleaseRequest:
+    """What was asked for, checked as far as it can be before the long work."""
+
+    people: Microdata
+    population: Microdata | None
+    population_public: bool
+    guarantees: tuple[ClassGuarantee, ...]
+    plan: ColumnPlan
+    key: OwnerKey = field(repr=False)
+    randomness: Randomness = field(repr=False)
+    recipe: Plain = field(repr=False)
+    answers: Mapping[str, Answer] = field(repr=False)
+    progress: Progress = field(default=silent, repr=False)
+
+    @property
+    def by_frequency(self) -> list[str]:
+        """Quasi-identifiers whose hierarchy is learnt from how often values occur."""
+        schema = self.plan.schema
+        return [name for name in schema.quasi if (spec := schema.columns[name].hierarchy) and spec.kind == "frequency"]
+
+    @cached_property
+    def references(self) -> References:
+        """The tables that guarantees compare with, named by their fingerprints."""
+        digests = fingerprint(self.people, self.key), fingerprint(self.population, self.key)
+        return References(self.people, self.population, *digests, self.population_public)
+
+    def described(self, table: pa.Table) -> Schema:
+        """Roles and types of the rows that are published."""
+        return released_schema(self.plan.schema, table)
+
+    def draft(
+        self,
+        rows: Rows,
+        guarantees: Iterable[Guarantee],
+        method: Plain,
+        transparency: Plain,
+        details: Plain,
+        *,
+        notices: tuple[str, ...] = (),
+        other_values: Collection[str] = (),
+    ) -> Draft[Rows]:
+        """The draft of what a method made: its rows, and what is promised and told about them. Columns with `other_values` show
+        other ones than the records behind them had."""
+        private = self.randomness.private
+        notices = (*notices, *_notices_about(rows.table, self.plan, other_values))
+        return Draft(
+            content=rows,
+            promises=tuple(Promise(each) for each in guarantees),
+            method=method,
+            randomness=self.randomness.description,
+            private=private,
+            fingerprint=self.references.original_digest,
+            transparency={**transparency, **_about_population(self, masked=rows.masked is not None)},
+            notices=notices if private else (*notices, DEMONSTRATION),
+            details=details,
+            recipe=dict(self.recipe),
+            answers=self.answers,
+        )
 
 
 @forgetting()
@@ -93,13 +156,15 @@ def protect(
         randomness = sources_of_randomness.default(seed)
         owner_key = owner_key_of(key, randomness)
         checks = Checks.of(utility, risk, attacks, method=chosen, published=plan.schema, population=compared)
-        answered = answers_of(answers or {})
-        request = ReleaseRequest(people, compared, population_public, promised, plan, owner_key, randomness, progress)
+        stated = answers_of(answers or {})
+        request = ReleaseRequest(
+            people, compared, population_public, promised, plan, owner_key, randomness, recipe or {}, stated, progress
+        )
         if isinstance(chosen, Mask):
-            changed = masked_rows(request, chosen, source.relation)
+            draft = masked_rows(request, chosen, source.relation)
         else:
-            changed = recoded_rows(request, chosen)
-        return publish(_draft(request, changed, recipe or {}, answered), ledger, checks=checks, progress=progress)
+            draft = recoded_rows(request, chosen)
+        return publish(draft, ledger, checks=checks, progress=progress)
 
 
 def mask(
@@ -125,58 +190,34 @@ def _held(source: Microdata, register: Microdata | None, *, in_memory: bool) -> 
         yield people, compared
 
 
-def _draft(request: ReleaseRequest, changed: Changed, recipe: Mapping[str, Any], answers: Mapping[str, Answer]) -> Draft[Rows]:
-    people, register, table, private = request.people, request.population, changed.table, request.randomness.private
-    references = References(
-        people, register, fingerprint(people, request.key), fingerprint(register, request.key), request.population_public
-    )
-    notices = (*changed.notices, *_notices_about(table, request.plan, changed.columns), *changed.later_notices)
-    return Draft(
-        content=Rows(
-            table=table,
-            public=released_schema(request.plan.schema, table),
-            owners=changed.owners,
-            references=references,
-            units=changed.units,
-            hierarchies=changed.hierarchies,
-            ranges=changed.ranges,
-            records=changed.records,
-            masked=changed.masked,
-            rows_behind=changed.rows_behind,
-            in_source_order=changed.in_source_order,
-            loss=changed.loss,
-            loss_per_attribute=changed.loss_per_attribute,
-            known_cells=changed.known_cells,
-        ),
-        promises=tuple(Promise(each) for each in changed.guarantees),
-        method=changed.method,
-        randomness=request.randomness.description,
-        private=private,
-        fingerprint=references.original_digest,
-        transparency={**changed.transparency, **_about_population(request, changed)},
-        notices=notices if private else (*notices, DEMONSTRATION),
-        details=changed.details,
-        recipe=dict(recipe),
-        answers=answers,
-    )
+def fingerprint(data: Microdata | None, key: OwnerKey) -> str | None:
+    """The keyed fingerprint of all rows, read a batch at a time; their order does not matter."""
+    from sfumato.wire.fingerprint import Fingerprint
+
+    if data is None:
+        return None
+    running = Fingerprint(data.relation.schema().names, key)
+    for batch in data.relation.batches():
+        running.add(batch)
+    return running.finish()
 
 
-def _about_population(request: ReleaseRequest, changed: Changed) -> dict[str, Any]:
+def _about_population(request: ReleaseRequest, *, masked: bool) -> dict[str, Any]:
     """Whether the population is declared public, and which hierarchies were learnt from it."""
     if request.population is None:
         return {}
-    learnt = request.by_frequency if changed.masked is None else []
+    learnt = [] if masked else request.by_frequency
     stated: dict[str, Any] = {"population": PUBLIC_POPULATION if request.population_public else HIDDEN_POPULATION}
     return stated | ({"learnt_from_population": learnt} if learnt else {})
 
 
-def _notices_about(table: pa.Table, plan: ColumnPlan, changed: Collection[str]) -> tuple[str, ...]:
-    """What the owner should think about although no guarantee forbids it; `changed` columns are not published as they were."""
+def _notices_about(table: pa.Table, plan: ColumnPlan, other_values: Collection[str]) -> tuple[str, ...]:
+    """What the owner should think about although no guarantee forbids it; `other_values` are columns of changed values."""
     from sfumato.anonymity.pseudonyms import WARNING
 
     telling = []
     for name in table.column_names:
-        if name in plan.quasi or name in plan.pseudonymised or name in changed or table.num_rows < _FEW_RECORDS:
+        if name in plan.quasi or name in plan.pseudonymised or name in other_values or table.num_rows < _FEW_RECORDS:
             continue
         different = len(table.column(name).drop_null().unique())
         if different > table.num_rows / 2:

@@ -25,6 +25,7 @@ from sfumato.core.params import parameters
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness
 from sfumato.core.ranges import PositiveShare, Share
+from sfumato.core.view import Score
 from sfumato.data.class_table import ClassTable, encode
 from sfumato.data.microdata import Microdata
 from sfumato.data.recoding import Recoding, Shown
@@ -46,9 +47,11 @@ class Problem:
 
 @dataclass(frozen=True, repr=False)
 class SearchOutcome(Outcome[Recoding]):
-    """What a search returns: a recoding of the classes of `table`, which is what it searched in."""
+    """What a search returns: a recoding of the classes of `table`, which is what it searched in, and the `scores` by which it
+    chose that recoding."""
 
     table: ClassTable = field(kw_only=True)
+    scores: tuple[Score, ...] = field(default=(), kw_only=True)
 
 
 class Search(Declared, ABC):
@@ -64,8 +67,8 @@ class Search(Declared, ABC):
     recodes_sets = False
     #: What the searches are called of which it keeps one, where it runs several; a certificate names it.
     keeps_one_of: ClassVar[tuple[str, ...]] = ()
-    #: What is measured of the use and of the risk of a release where nobody says.
-    usual_measures: ClassVar[tuple[tuple[str, ...], tuple[str, ...]]] = (("loss", "detail_kept"), ())
+    #: What is measured of the use and of the risk of a release where nobody says, besides the scores that it states itself.
+    usual_measures: ClassVar[tuple[tuple[str, ...], tuple[str, ...]]] = (("detail_kept",), ())
 
     def run(
         self,
@@ -100,7 +103,8 @@ class Search(Declared, ABC):
             "classes": int((recoding.class_sizes() > 0).sum()),
         }
         method = {"name": type(self).__name__, **parameters(self)}
-        return SearchOutcome(recoding, problem.guarantees, method, {**shared, **details}, table=unlimited(table))
+        whole = unlimited(table) if table.limits else table
+        return SearchOutcome(recoding, problem.guarantees, method, {**shared, **details}, table=whole)
 
 
 #: Records that a search may leave out.
@@ -136,7 +140,9 @@ def pose(
     _refuse_missing_units(data)
     chosen = _known_to_adversary(data, promised)
     sensitive = tuple(dict.fromkeys(g.sensitive for g in promised if g.sensitive is not None))
-    table = limited(encode(chosen, sensitive=sensitive, population=population), chosen.schema)
+    table = encode(chosen, sensitive=sensitive, population=population)
+    if chosen.schema.limits_levels:
+        table = limited(table, chosen.schema)
     if table.records == 0:
         raise InputError(f"{data.description} has no records: there is nothing to publish")
     largest = max((g.k for g in promised if isinstance(g, (KAnonymity, AlphaKAnonymity))), default=1)

@@ -9,17 +9,20 @@ show nodes of the declared tree in every one of these searches. The cuts are tho
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
-from sfumato.anonymity.search.base import Problem, Search, Step, Suppression
+from sfumato.anonymity.search.base import Problem, Search, SearchOutcome, Step, Suppression
 from sfumato.anonymity.search.local_recoding import LocalRecoding, Start, in_one, least
-from sfumato.anonymity.search.ranges import RANGE_SHOWN, Cutting, may_range, range_shown
+from sfumato.anonymity.search.ranges import RANGE_SHOWN, Cutting, may_range, range_shown, shown_of_each
 from sfumato.core.progress import Progress
+from sfumato.core.view import Score
 from sfumato.data.recoding import Recoding
+from sfumato.measures.utility.range_shown import MEANING
 
 #: What the searches are called in a release.
 KEPT = MappingProxyType(
@@ -53,7 +56,6 @@ class LeastLoss(Search):
     suppression: Suppression = 0.05
     step: Step = 0.01
 
-    usual_measures: ClassVar[tuple[tuple[str, ...], tuple[str, ...]]] = (("loss", RANGE_SHOWN, "detail_kept"), ())
     keeps_one_of: ClassVar[tuple[str, ...]] = tuple(KEPT.values())
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
@@ -80,6 +82,12 @@ class LeastLoss(Search):
             "rounds": start.rounds,
             "optimal": False,
         }
+
+    def outcome(self, problem: Problem, recoding: Recoding, details: Mapping[str, object]) -> SearchOutcome:
+        """With the measure by which the recoding was kept."""
+        parts = shown_of_each(problem, recoding, may_range(problem.table, problem.promises.layout.population > 0))
+        score = Score(RANGE_SHOWN, cast(float, details[RANGE_SHOWN]), "lower", MEANING, MappingProxyType(parts))
+        return replace(super().outcome(problem, recoding, details), scores=(score,))
 
     @staticmethod
     def _starts(problem: Problem, local: LocalRecoding, limit: int, ranges: np.ndarray, progress: Progress) -> list[Start]:

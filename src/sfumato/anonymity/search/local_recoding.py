@@ -148,7 +148,7 @@ class LocalRecoding(Search):
 
 def in_one(problem: Problem) -> Start | None:
     """Everything in one class, or in as few as the greatest levels allow; None where a promise is broken so."""
-    class_of = coarsest(problem.table)
+    class_of = coarsest(problem.table) if problem.table.limits else np.zeros(problem.table.tuples, dtype=np.int64)
     totals = add_up(class_of, problem.promises.totals(), int(class_of.max(initial=0)) + 1)
     return Start("one class", class_of) if problem.promises.holds(totals).all() else None
 

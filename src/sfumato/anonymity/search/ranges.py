@@ -9,6 +9,7 @@ al., "Utility-based anonymization using local recoding", KDD 2006.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -74,19 +75,30 @@ def range_shown(problem: Problem, recoding: Recoding, ranges: NDArray[np.bool_])
 
     `ranges` says which attributes are shown as ranges and not as nodes.
     """
-    table = problem.table
     if recoding.records == 0:
         return 0.0
+    sums = zip(problem.table.weights, _sums_shown(problem, recoding, ranges), strict=True)
+    return (sum(float(weight) * shown for weight, shown in sums) + recoding.suppressed) / recoding.records
+
+
+def shown_of_each(problem: Problem, recoding: Recoding, ranges: NDArray[np.bool_]) -> dict[str, float]:
+    """The same for each attribute by itself."""
+    sums = zip(problem.table.quasi, _sums_shown(problem, recoding, ranges), strict=True)
+    return {name: (shown + recoding.suppressed) / max(recoding.records, 1) for name, shown in sums}
+
+
+def _sums_shown(problem: Problem, recoding: Recoding, ranges: NDArray[np.bool_]) -> Iterator[float]:
+    """For each attribute the sum of the shares that the records of classes show."""
+    table = problem.table
     kept = np.flatnonzero(recoding.klass >= 0)
     order = kept[np.argsort(recoding.klass[kept], kind="stable")]
     members = table.tuple_of_cell[recoding.cell[order]]
     starts = np.searchsorted(recoding.klass[order], np.arange(recoding.classes))
     sizes = recoding.class_sizes().astype(np.float64)
-    shown_share = 0.0
     for a, (tree, shown) in enumerate(zip(table.hierarchies, recoding.shown, strict=True)):
         if not recoding.classes:
-            break
-        if not tree.ordered or table.quasi[a] in table.set_valued:
+            share = np.zeros(0)
+        elif not tree.ordered or table.quasi[a] in table.set_valued:
             share = shown.loss[shown.of_class]
         elif ranges[a]:
             codes, places = table.codes[a, members], places_by_value(tree)
@@ -94,8 +106,7 @@ def range_shown(problem: Problem, recoding: Recoding, ranges: NDArray[np.bool_])
             share = np.where(shown.loss[shown.of_class] >= 1.0, 1.0, share)  # people without a record may widen it
         else:
             share = _node_shares(tree, shown.loss.size)[shown.of_class]
-        shown_share += float(table.weights[a]) * float((sizes * share).sum())
-    return (shown_share + recoding.suppressed) / recoding.records
+        yield float((sizes * share).sum())
 
 
 def _node_shares(tree: Hierarchy, shown: int) -> Real:

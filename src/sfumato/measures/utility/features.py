@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.records import CategoryColumn, Records
-from sfumato.measures.utility.units import in_units, unit_of
+from sfumato.data.records import CategoryColumn, Records, in_units, unit_of
 
 Real = NDArray[np.float64]
 

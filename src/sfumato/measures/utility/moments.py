@@ -19,10 +19,9 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared, compared
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import Records
+from sfumato.data.records import Records, in_own_units
 from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.utility.probabilistic_loss import PairMoments
-from sfumato.measures.utility.units import in_own_units
 
 Real = NDArray[np.float64]
 

@@ -21,9 +21,8 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared, compared
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import Records
+from sfumato.data.records import Records, in_units, unit_of
 from sfumato.measures.parameters import ComparedColumns
-from sfumato.measures.utility.units import in_units, unit_of
 
 Real = NDArray[np.float64]
 

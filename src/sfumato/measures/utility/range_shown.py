@@ -20,6 +20,7 @@ from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.values import as_numbers
 from sfumato.measures.utility.shown import Floats, Rows, ShownColumn, records_of, shown_columns
 
+MEANING = "share of the range of ordered columns that a value shows, and of the tree of others; a suppressed record counts 1"
 _TO = " … "
 
 
@@ -49,8 +50,7 @@ class RangeShown(Measure[Rows | None, ReleasedTable]):
             measure=self.key,
             value=float(sum(importance[name] / whole * part for name, part in parts.items())),
             better="lower",
-            meaning="share of the range of ordered columns that a value shows, and of the tree of others; a suppressed record "
-            "counts 1",
+            meaning=MEANING,
             parts=MappingProxyType(parts),
         )
 

@@ -20,8 +20,7 @@ from sfumato.core.ranges import ColumnName, ColumnNames, Probability
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared, compared
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import NumberColumn, Records
-from sfumato.measures.utility.units import in_own_units
+from sfumato.data.records import NumberColumn, Records, in_own_units
 
 Real = NDArray[np.float64]
 

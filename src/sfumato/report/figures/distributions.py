@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from sfumato.data.released import ReleasedTable
 from sfumato.data.values import as_numbers
-from sfumato.report.escape import shorten, visible
 from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, PAPER, Board, board, finished
+from sfumato.report.markup import shorten, visible
 
 MOST_VALUES = 10
 MOST_COLUMNS = 12

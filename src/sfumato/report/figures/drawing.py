@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
-from sfumato.report.escape import visible
+from sfumato.report.markup import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

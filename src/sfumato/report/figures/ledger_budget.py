@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sfumato.report.escape import shorten, visible
 from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, PAPER, SECOND, Board, board, finished, tidy_axes
 from sfumato.report.figures.ledger_timeline import date_axis, moment
+from sfumato.report.markup import shorten, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.core.errors import InputError
-from sfumato.report.escape import shorten, visible
 from sfumato.report.figures.drawing import ACCENT, GRID, INK, SECOND, board, finished
+from sfumato.report.markup import shorten, visible
 
 
 @dataclass(frozen=True)

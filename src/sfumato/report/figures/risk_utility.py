@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.core.params import require
-from sfumato.report.escape import shorten, visible
 from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, PAPER, SECOND, Board, board, finished
+from sfumato.report.markup import shorten, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

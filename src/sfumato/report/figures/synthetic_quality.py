@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.plain_data import Plain
-from sfumato.report.escape import shorten, visible
 from sfumato.report.figures.drawing import ACCENT, INK, PALE, SECOND, Board, board, finished, tidy_axes
+from sfumato.report.markup import shorten, visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

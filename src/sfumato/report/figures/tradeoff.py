@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.params import require
-from sfumato.report.escape import visible
 from sfumato.report.figures.drawing import ACCENT, INK, MUTED, PALE, PAPER, SECOND, Board, board, finished
+from sfumato.report.markup import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -248,7 +248,7 @@ def _known_values(name: str, column: Column, table: pa.Table, people: pa.Table |
     """The values a hierarchy is built over: those of the register, or the leaves of a file alone; None where
     it takes more.
     """
-    if column.hierarchy is None or column.hierarchy.frequency is not None:  # learnt from a population that is not here
+    if column.hierarchy is None or column.hierarchy.kind == "frequency":  # learnt from a population that is not here
         return None
     if column.role == "sensitive":
         return texts(table.column(name).unique())

@@ -21,9 +21,8 @@ from sfumato.data.masked import as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.workflow.comparing.draws import told_apart
 from sfumato.workflow.comparing.grid import MethodLike, expanded, usual_methods
-from sfumato.workflow.comparing.measuring import Job, Measures, run_all
+from sfumato.workflow.comparing.measuring import Job, Measures, Point, point_of, run_all, untouched_point
 from sfumato.workflow.comparing.memory import Memory
-from sfumato.workflow.comparing.points import Point, point_of
 
 if TYPE_CHECKING:
     from sfumato.data.schema import Schema
@@ -212,7 +211,6 @@ def compare(
     measures = Measures(
         _masked_measure(risk),
         _masked_measure(loss),
-        _masked_measure("nearest_record"),
         tuple(_masked_measure(each) for each in also),
     )
     jobs = [Job(i, mask, f"{seed}/{run}") for i, mask in enumerate(masks) for run in range(runs if _draws(mask) else 1)]
@@ -220,23 +218,11 @@ def compare(
     points = tuple(point_of(mask, [results[job] for job in jobs if job.number == i], runs) for i, mask in enumerate(masks))
     untouched = as_masked(people, people)
     first, second = measures.risk.score(people, untouched), measures.loss.score(people, untouched)
-    whole = _lower(first.value, first.better)
-    original = Point(
-        ORIGINAL,
-        {},
-        whole,
-        _lower(second.value, second.better),
-        {first.measure: first.value, second.measure: second.value},
-        runs=1,
-        risk_measure=first.measure,
-        floor=first.floor or 0.0,
-        draws=((whole if first.gain is None else first.gain, _lower(second.value, second.better)),),
-    )
     return Comparison(
         people.schema.dataset,
         len(people),
         points,
-        original,
+        untouched_point(ORIGINAL, first, second),
         first.measure,
         first.meaning,
         second.measure,
@@ -290,10 +276,6 @@ def _masked_measure(entry: Any) -> AnyMeasure:
     measure: AnyMeasure = registry.make("measure", entry)
     require(measure.masked, f"compare: '{getattr(measure, 'key', type(measure).__name__)}' does not measure masked tables")
     return measure
-
-
-def _lower(value: float, better: str) -> float:
-    return float(value if better == "lower" else 1.0 - value)
 
 
 def _memory(cache: str | Path | bool) -> Memory | None:

@@ -1,12 +1,15 @@
-"""The work of a comparison: mask and measure, on every core (`workflow.jobs`). Nothing but scores comes back."""
+"""The work of a comparison: mask and measure, on every core (`workflow.jobs`). Nothing but scores comes back; those of all draws
+of a method make one point of the map."""
 
 from __future__ import annotations
 
 import json
 import math
+import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from sfumato.anonymity.recoded import Recoded, Searched
@@ -19,12 +22,16 @@ from sfumato.core.view import AnyMeasure, Score
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.report.wording import optimum_not_proven
-from sfumato.workflow.comparing.grid import Method, fitted, method_of
+from sfumato.workflow.comparing.draws import margin
+from sfumato.workflow.comparing.grid import Method, fitted, label_of, method_of
 from sfumato.workflow.jobs import in_processes
 
 #: Fewer jobs than this are done in this process: starting others would take longer.
 _FEW_JOBS = 3
 _WORKER = "sfumato.workflow.comparing.worker"
+#: The risk of rows that belong to nobody.
+_OF_NEW_ROWS = "nearest_record"
+_LINKAGES = ("distance linkage", "probabilistic linkage")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +49,13 @@ class Measures:
 
     risk: AnyMeasure
     loss: AnyMeasure
-    unaligned_risk: AnyMeasure
     others: tuple[AnyMeasure, ...] = ()
+
+    @cached_property
+    def of_new_rows(self) -> AnyMeasure:
+        """The risk of rows that no record stands behind."""
+        measure: AnyMeasure = registry.make("measure", _OF_NEW_ROWS)
+        return measure
 
     def described(self) -> PlainDict | None:
         """As plain data for another process; None where a measure holds something that is no plain data."""
@@ -51,7 +63,6 @@ class Measures:
             description = {
                 "risk": _described(self.risk),
                 "loss": _described(self.loss),
-                "unaligned_risk": _described(self.unaligned_risk),
                 "others": [_described(measure) for measure in self.others],
             }
             json.dumps(description, allow_nan=False)
@@ -66,7 +77,6 @@ class Measures:
         return cls(
             registry.make("measure", description["risk"]),
             registry.make("measure", description["loss"]),
-            registry.make("measure", description["unaligned_risk"]),
             others,
         )
 
@@ -92,7 +102,7 @@ def _evaluate(people: Microdata, method: Method, seed: str, measures: Measures, 
     try:
         outcome = mask.apply(people, seed=seed, searched=searched) if isinstance(mask, Recoded) else mask.apply(people, seed=seed)
         masked = outcome.result
-        by = measures.risk if masked.rows is not None else measures.unaligned_risk
+        by = measures.risk if masked.rows is not None else measures.of_new_rows
         risk = by.score(people, masked)
         loss = measures.loss.score(people, masked)
         others = [score for measure in measures.others if (score := _further(measure, people, masked)) is not None]
@@ -103,18 +113,25 @@ def _evaluate(people: Microdata, method: Method, seed: str, measures: Measures, 
     if unknown:
         return {"refused": f"{unknown[0]} of the masked table is no number"}
     return {
-        "risk": _toward_lower(risk),
-        "floor": 0.0 if risk.floor is None else risk.floor,
-        "gain": _toward_lower(risk) if risk.gain is None else risk.gain,
-        "loss": _toward_lower(loss),
-        "scores": {score.measure: plain(score.value) for score in scores},
-        "parts": {score.measure: plain(dict(score.parts)) for score in scores},
+        **_axes(risk, loss),
+        "scores": {score.measure: _number(score.value) for score in scores},
+        "parts": {score.measure: {name: _number(value) for name, value in score.parts.items()} for score in scores},
         "risk_measure": risk.measure,
         "left": list(left),
         "rows": len(masked),
         "guaranteed": bool(outcome.claimed),
         "unproven": optimum_not_proven(type(mask.search).__name__, outcome.details) if isinstance(mask, Recoded) else None,
         "seconds": time.process_time() - begun,
+    }
+
+
+def _axes(risk: Score, loss: Score) -> dict[str, float]:
+    """Where a table lies on the map."""
+    return {
+        "risk": _toward_lower(risk),
+        "floor": 0.0 if risk.floor is None else risk.floor,
+        "gain": _toward_lower(risk) if risk.gain is None else risk.gain,
+        "loss": _toward_lower(loss),
     }
 
 
@@ -194,3 +211,122 @@ def _is_public(mask: Method) -> bool:
 
 def _toward_lower(score: Score) -> float:
     return float(score.value if score.better == "lower" else 1.0 - score.value)
+
+
+def _number(value: float) -> float | None:
+    """A number that JSON has, or None."""
+    return float(value) if math.isfinite(value) else None
+
+
+@dataclass(frozen=True)
+class Point:
+    """One method at one choice of parameters: mean risk and loss over its runs (shares; lower is better), or why it was
+    refused (then they are not a number). `floor` is what chance gives of that risk, and `draws` are the gain over it and the loss
+    of each run. `left` are quasi-identifiers that the method cannot change and that stay as they are; `guaranteed` says whether
+    it keeps a guarantee, `drawn` whether chance decides what is published,
+    `unproven` what a search says of an optimum that it did not prove."""
+
+    label: str
+    method: Mapping[str, Any]
+    risk: float = math.nan
+    loss: float = math.nan
+    scores: Mapping[str, float] = field(default_factory=dict)
+    parts: Mapping[str, Mapping[str, float]] = field(default_factory=dict, repr=False)
+    spread: tuple[float, float] = (0.0, 0.0)
+    runs: int = 0
+    left: tuple[str, ...] = ()
+    risk_measure: str = ""
+    refused: str | None = None
+    seconds: float = 0.0
+    floor: float = 0.0
+    draws: tuple[tuple[float, float], ...] = ()
+    guaranteed: bool = False
+    drawn: bool = True
+    unproven: str | None = None
+
+    @property
+    def gain(self) -> float:
+        """How far the risk is above chance, (risk − floor)/(1 − floor), averaged over the runs: the map's axis."""
+        return statistics.fmean(gain for gain, _ in self.draws) if self.draws else self.risk
+
+    @property
+    def balance(self) -> float:
+        """The mean of gain and loss, as in the overall score of Domingo-Ferrer and Torra."""
+        return (self.gain + self.loss) / 2
+
+    @property
+    def balances(self) -> tuple[float, ...]:
+        """The balance of each run."""
+        return tuple((gain + loss) / 2 for gain, loss in self.draws)
+
+    @property
+    def margins(self) -> tuple[float, float] | None:
+        """How far from `gain` and `loss` a new draw lies with 95 %; None after a single run."""
+        gain, loss = (margin(series) for series in zip(*self.draws, strict=True)) if self.draws else (None, None)
+        return None if gain is None or loss is None else (gain, loss)
+
+    @property
+    def people_found(self) -> tuple[float, float] | None:
+        """The share of records that a linkage finds, and what chance finds; None for a risk without linkage."""
+        parts = self.parts.get(self.risk_measure, {})
+        pairs = [(parts[name], parts.get(f"{name} by chance", 0.0)) for name in _LINKAGES if name in parts]
+        return max(pairs) if pairs else None
+
+
+def point_of(mask: Method, results: Sequence[Plain], runs: int) -> Point:
+    """The point of a method, from the results of its runs; every run of one that draws nothing is like the only one."""
+    seconds = sum(result.get("seconds", 0.0) for result in results)
+    results = list(results) * (runs // len(results))
+    refused = next((result["refused"] for result in results if "refused" in result), None)
+    if refused is not None:
+        return Point(label_of(mask), mask.described(), refused=str(refused))
+    risks, losses = [result["risk"] for result in results], [result["loss"] for result in results]
+    names = results[0]["scores"]
+    measure = str(results[0]["risk_measure"])
+    return Point(
+        label=label_of(mask),
+        method=mask.described(),
+        risk=statistics.fmean(risks),
+        loss=statistics.fmean(losses),
+        scores={name: statistics.fmean(_numbers(result["scores"].get(name) for result in results)) for name in names},
+        parts=_mean_parts([result["parts"] for result in results]),
+        spread=(statistics.pstdev(risks), statistics.pstdev(losses)),
+        runs=len(results),
+        left=tuple(results[0]["left"]),
+        risk_measure=measure,
+        seconds=seconds,
+        floor=statistics.fmean(result["floor"] for result in results),
+        draws=tuple((float(result["gain"]), float(result["loss"])) for result in results),
+        guaranteed=bool(results[0]["guaranteed"]),
+        drawn=not isinstance(mask, Recoded) and mask.draws,
+        unproven=results[0].get("unproven"),
+    )
+
+
+def _mean_parts(drawn: Sequence[Mapping[str, Mapping[str, float]]]) -> dict[str, dict[str, float]]:
+    """Each part averaged over the runs that have it."""
+    averages: dict[str, dict[str, float]] = {}
+    for measure, parts in drawn[0].items():
+        several = {name: _numbers(run.get(measure, {}).get(name) for run in drawn) for name in parts}
+        averages[measure] = {name: statistics.fmean(values) for name, values in several.items()}
+    return averages
+
+
+def _numbers(values: Iterable[Any]) -> list[float]:
+    return [float(value) if isinstance(value, (int, float)) else float("nan") for value in values]
+
+
+def untouched_point(label: str, risk: Score, loss: Score) -> Point:
+    """The point of the table as it is, from its scores."""
+    axes = _axes(risk, loss)
+    return Point(
+        label,
+        {},
+        axes["risk"],
+        axes["loss"],
+        {score.measure: score.value for score in (risk, loss)},
+        runs=1,
+        risk_measure=risk.measure,
+        floor=axes["floor"],
+        draws=((axes["gain"], axes["loss"]),),
+    )

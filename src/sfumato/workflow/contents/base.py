@@ -128,7 +128,7 @@ class Content(ABC):
         """Measure and attack what is about to be published."""
         from sfumato.workflow.publishing.scoring import run_checks
 
-        return run_checks(checks, None, lambda measure: self.data, self.view(facts), progress)
+        return run_checks(checks, None, lambda measure: self.data, lambda: self.view(facts), progress)
 
     def entry(self, facts: Plain, files: Files) -> PlainDict:
         """What the ledger keeps: no part of the content itself, only its digest and what is claimed."""

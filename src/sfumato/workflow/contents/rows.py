@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -25,7 +26,6 @@ from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from sfumato.data.values import texts
 from sfumato.report.content import plain_details
-from sfumato.workflow import named
 from sfumato.workflow.contents.base import Content, Files, Format, Page, Saved, Together, entered
 from sfumato.workflow.contents.who_is_who import PEOPLE, WhoIsWho
 from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
@@ -76,8 +76,9 @@ class Rows(Content):
 
     `public` describes what is published, `owners` the same columns with their hierarchies, which some distances need. `units`
     holds what was counted in different units before their column was dropped. `masked` is the table beside its original, where
-    values were changed; `rows_behind` tells the record behind each row, as the mask read them.
-    `loss` is that of a recoding, which states it per class.
+    values were changed; `rows_behind` tells the record behind each row, as the mask read them; rows that were `drawn` at
+    random are a release of their own, even if chance made them the same.
+    `exact` are the scores that a search states of its recoding, its loss first.
     """
 
     table: pa.Table = field(repr=False)
@@ -91,7 +92,8 @@ class Rows(Content):
     masked: Masked | None = field(default=None, repr=False)
     rows_behind: NDArray[np.int64] | None = field(default=None, repr=False)
     in_source_order: bool = False
-    loss: float | None = None
+    drawn: bool = False
+    exact: tuple[Score, ...] = ()
     loss_per_attribute: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     known_cells: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     stored: bytes = field(default=b"", repr=False)  # the file that was verified
@@ -176,7 +178,8 @@ class Rows(Content):
         original = self.references.original
         held = self._held(checks.attacks)
         truthful = masked is None or masked.truthful
-        return run_checks(checks, original, seen_by, self.view(facts), progress, loss=self.loss, truthful=truthful, held=held)
+        view = partial(self.view, facts)
+        return run_checks(checks, original, seen_by, view, progress, exact=self.exact, truthful=truthful, held=held)
 
     def _held(self, attacks: Iterable[AnyAttack]) -> dict[str, object]:
         """What those have who look people up in a masked release: the whole original, the worst case."""
@@ -211,8 +214,7 @@ class Rows(Content):
         kept, digest = reading.to_json(), str(files[PARQUET]["sha256"])  # what can fail fails before anything is entered
         view, payload = self.view(facts, "this release"), self.entry(facts, files)
         with keep_rows(ledger, self.stored, digest):
-            drawn = facts["private"] and named.is_drawn(facts["method"])
-            entry = entered(ledger, self.public.dataset, payload, drawn=drawn)
+            entry = entered(ledger, self.public.dataset, payload, drawn=self.drawn and facts["private"])
         keep_reading(ledger, entry.hash, kept)
         new = Newest(view, entry, digest, reading, facts["fingerprint"])
         # The certificate is public: it says what an outsider finds who holds the releases and not the original.

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from sfumato.core.certificate import RECORDS_PER_CLASS, Certificate, Claim
 from sfumato.core.errors import Infeasible, VerificationFailed, all_at_once
-from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.params import parameters
 from sfumato.core.view import ONE_RECORD
@@ -120,6 +121,19 @@ def measure_all(
         original=references.distribution(guarantees),
         population=references.people(schema, guarantees),
     )
+
+
+def units_behind(rows: pa.Table, people: Microdata, unit: str, guarantees: Sequence[Guarantee]) -> UnitCounts:
+    """Measure what counts different people before the column that names them is dropped; outsiders cannot
+    repeat this.
+    """
+    described = people.schema.replace(
+        columns={name: column for name, column in people.schema.columns.items() if name in rows.column_names}
+    )
+    counting = [guarantee for guarantee in guarantees if isinstance(guarantee, ClassGuarantee) and counts_units(guarantee)]
+    measured = measure_all(rows, described, counting, References(people))
+    refuse_violations(list(zip(counting, measured, strict=True)), "the recoded table")
+    return UnitCounts(unit, MappingProxyType(dict(zip(counting, measured, strict=True))))
 
 
 def claims_of(

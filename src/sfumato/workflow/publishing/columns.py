@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sfumato.core.guarantees.base import ClassGuarantee
+    from sfumato.wire.keys import OwnerKey
     from sfumato.workflow.publishing.claims import References
 
 
@@ -80,6 +81,18 @@ def plan_columns(
         unit_to_count=unit,
         schema=schema.replace(columns={name: described[name] for name in kept}),
     )
+
+
+def replace_names(rows: pa.Table, columns: Sequence[str], key: OwnerKey) -> pa.Table:
+    """The same rows with keyed pseudonyms in these columns."""
+    from sfumato.anonymity.pseudonyms import Pseudonyms
+
+    for name in columns:
+        position = rows.column_names.index(name)
+        # The scope is the column's name: tables that name people by the same column can be joined by their
+        # pseudonyms.
+        rows = rows.set_column(position, name, Pseudonyms(key, scope=name).apply(rows.column(name)))
+    return rows
 
 
 def check_size(records: int, guarantees: Sequence[ClassGuarantee]) -> None:
@@ -247,7 +260,7 @@ def schema_with_hierarchies(
             columns[name] = column.model_copy(update={"hierarchy": spec.model_copy(update={"missing": "refuse"})})
         elif name in measured and name in trees:
             tree = _of_released_values(trees[name], table, name)
-        elif with_population and column.role == "quasi" and spec is not None and spec.frequency is not None:
+        elif with_population and column.role == "quasi" and spec is not None and spec.kind == "frequency":
             tree = _of_population(name, described, references)
             columns[name] = column.model_copy(update={"hierarchy": spec.model_copy(update={"missing": "refuse"})})
         if tree is not None and column.role in ("quasi", "sensitive"):
@@ -272,11 +285,10 @@ def _by_parameters(column: Column) -> bool:
     """Whether parameters describe the tree that everybody may know: those that were learnt from the data say something about
     them, of people too who are not released."""
     spec = column.hierarchy
-    declared = column.source == "declared"
     return spec is not None and (
-        spec.dates is not None
-        or (spec.mask is not None and spec.width is None)
-        or (declared and any(getattr(spec, kind) is not None for kind in _PARAMETERS))
+        spec.kind == "dates"
+        or (spec.kind == "mask" and spec.width is None)
+        or (spec.kind in _PARAMETERS and column.source == "declared")
     )
 
 

@@ -19,15 +19,17 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED, Relation
 from sfumato.data.schema import Schema
 from sfumato.measures.risk.linkage.transparency import published_steps
-from sfumato.workflow.publishing.changed_rows import Changed, ReleaseRequest, replace_names, units_behind
-from sfumato.workflow.publishing.claims import unit_in_words
-from sfumato.workflow.publishing.columns import ColumnPlan
+from sfumato.workflow.contents.rows import Rows
+from sfumato.workflow.publishing.claims import unit_in_words, units_behind
+from sfumato.workflow.publishing.columns import ColumnPlan, replace_names
 from sfumato.workflow.publishing.released_form import released_form
 from sfumato.workflow.verifying.transparency import KNOWS_THE_METHOD, missing_shown
 
 if TYPE_CHECKING:
     from sfumato.masking.base import Mask
     from sfumato.wire.keys import OwnerKey
+    from sfumato.workflow.contents.base import Draft
+    from sfumato.workflow.protect import ReleaseRequest
 
 _ROW = "source row of sfumato"
 #: What a mask tells about the chance of its draws.
@@ -37,7 +39,7 @@ _PER_RECORD = "what the mask tells about itself, a loss ε or a variance, is abo
 _PLAIN = (int, float, str, bool)
 
 
-def masked_rows(request: ReleaseRequest, mask: Mask, source: Relation) -> Changed:
+def masked_rows(request: ReleaseRequest, mask: Mask, source: Relation) -> Draft[Rows]:
     """Apply the mask and bring the rows into the form and order of a release; `source` is what the people were read from."""
     people, plan, asked = request.people, request.plan, request.guarantees
     outcome = mask.apply(people, randomness=request.randomness, progress=request.progress)
@@ -56,20 +58,26 @@ def masked_rows(request: ReleaseRequest, mask: Mask, source: Relation) -> Change
     published = masked.table.select(kept)
     table, rows = _in_order(_with_pseudonyms(published, plan, request.key), masked.rows)
     details = {name: value for name, value in outcome.details.items() if isinstance(value, _PLAIN)}
-    return Changed(
+    content = Rows(
         table=table,
+        public=request.described(table),
         owners=_described(plan.schema, table),
-        guarantees=promised,
-        method=dict(outcome.method),
-        transparency=_transparency(masked, plan, people.schema),
-        details={**details, "records": len(people)},
-        records=len(people),
-        columns=_changed(masked, people),
+        references=request.references,
         units=units,
-        notices=(*_left_as_they_are(masked, plan), *_not_covered(masked, table, people.schema)),
+        records=len(people),
         masked=dataclasses.replace(masked, table=published),
         rows_behind=rows,
         in_source_order=source.engine in ORDERED,
+        drawn=mask.draws,
+    )
+    return request.draft(
+        content,
+        promised,
+        outcome.method,
+        _transparency(masked, plan, people.schema),
+        {**details, "records": len(people)},
+        notices=(*_left_as_they_are(masked, plan), *_not_covered(masked, table, people.schema)),
+        other_values=_changed(masked, people),
     )
 
 

@@ -12,20 +12,23 @@ from sfumato.data.recoding import RecodingTable
 from sfumato.data.schema import Schema
 from sfumato.data.values import sorted_sets
 from sfumato.engines.snapshots import Snapshot, remember
+from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.earlier.readings import written_as
-from sfumato.workflow.publishing.changed_rows import Changed, ReleaseRequest, replace_names, units_behind
-from sfumato.workflow.publishing.claims import unit_in_words
+from sfumato.workflow.publishing.claims import unit_in_words, units_behind
+from sfumato.workflow.publishing.columns import replace_names
 from sfumato.workflow.publishing.released_form import released_form
-from sfumato.workflow.publishing.scoring import shown_ranges
-from sfumato.workflow.verifying.transparency import AS_EACH_PROMISE, HIERARCHY_KINDS, KEPT_BY, KNOWS_THE_PERSON, RANGES
+from sfumato.workflow.publishing.scoring import exact_loss, shown_ranges
+from sfumato.workflow.verifying.transparency import AS_EACH_PROMISE, KEPT_BY, KNOWS_THE_PERSON, RANGES
 
 if TYPE_CHECKING:
     from sfumato.anonymity.search.base import Search, SearchOutcome
     from sfumato.data.class_table import ClassTable
     from sfumato.data.hierarchy import Hierarchy
+    from sfumato.workflow.contents.base import Draft
+    from sfumato.workflow.protect import ReleaseRequest
 
 
-def recoded_rows(request: ReleaseRequest, search: Search) -> Changed:
+def recoded_rows(request: ReleaseRequest, search: Search) -> Draft[Rows]:
     """Search, recode, and bring the rows into the form and order of a release."""
     people, population, plan, progress = request.people, request.population, request.plan, request.progress
     remember(people, (*people.schema.quasi, *people.schema.sensitive))
@@ -49,22 +52,22 @@ def recoded_rows(request: ReleaseRequest, search: Search) -> Changed:
         rows = replace_names(rows, plan.pseudonymised, request.key)
     table, ranges = released_form(rows, counts), shown_ranges(codes, recoding)
     progress("recoding", 1, 1)
-    return Changed(
+    content = Rows(
         table=table,
+        public=request.described(table),
         owners=plan.schema,
-        guarantees=request.guarantees,
-        method=dict(outcome.method),
-        transparency=_transparency(outcome, request, ranges) | {"written_as": written_as(people, plan.keep)},
-        details=MappingProxyType(dict(outcome.details)),
-        records=codes.records,
+        references=request.references,
         units=units,
-        later_notices=(*_widths_left_open(plan.schema), *_ends_of_ranges(ranges)),
         hierarchies=MappingProxyType(_trees(codes)),
         ranges=ranges,
-        loss=recoding.loss(codes.weights),
+        records=codes.records,
+        exact=(exact_loss(recoding.loss(codes.weights)), *outcome.scores),
         loss_per_attribute=MappingProxyType(dict(zip(codes.quasi, recoding.loss_per_attribute().tolist(), strict=True))),
         known_cells=MappingProxyType(codes.known_cells),
     )
+    facts = _transparency(outcome, request, ranges) | {"written_as": written_as(people, plan.keep)}
+    notices = (*_widths_left_open(plan.schema), *_ends_of_ranges(ranges))
+    return request.draft(content, request.guarantees, outcome.method, facts, outcome.details, notices=notices)
 
 
 def _trees(codes: ClassTable) -> dict[str, Hierarchy]:
@@ -99,11 +102,9 @@ def _transparency(outcome: SearchOutcome, request: ReleaseRequest, ranged: Colle
 def _hierarchy_kind(schema: Schema, name: str, ranged: Collection[str]) -> str:
     """What a column shows: nodes of a tree that was declared, or ranges that the search made of the data."""
     spec = schema.columns[name].hierarchy
-    if name in ranged and (spec is None or (spec.file is None and spec.tree is None)):
+    if name in ranged and (spec is None or spec.kind not in ("file", "tree")):
         return RANGES
-    if spec is None:
-        return "flat"
-    return next((kind for kind in HIERARCHY_KINDS if getattr(spec, kind)), "flat")
+    return "flat" if spec is None else spec.kind
 
 
 def _ends_of_ranges(ranged: Collection[str]) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from sfumato.attacks.tables.classes import ABOUT_SHOWN_VALUES
 from sfumato.core import registry
 from sfumato.core.errors import ParameterError, SfumatoError, Unsupported, all_at_once
-from sfumato.core.params import require
 from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress
 from sfumato.core.view import AnyAttack, AnyMeasure, Attack, AttackResult, Measure, Score, View
@@ -80,7 +79,8 @@ class Checks:
             for entry in _each(entries):
                 try:
                     measure = _with_population(registry.make("measure", entry), population)
-                    _check_needs(measure, published)
+                    if lacking := measure.lacks(published):
+                        raise ParameterError(lacking)
                 except SfumatoError as error:
                     faults.append(f"{where}: {error}")
                     continue
@@ -122,26 +122,28 @@ def run_checks(
     checks: Checks,
     original: Microdata | None,
     seen_by: Callable[[AnyMeasure], object],
-    view: View[object, Schema],
+    view: Callable[[], View[object, Schema]],
     progress: Progress,
     *,
-    loss: float | None = None,
+    exact: Sequence[Score] = (),
     truthful: bool = True,
     held: Mapping[str, object] = MappingProxyType({}),
 ) -> Checked:
     """Measure what is `seen_by` each measure, and attack the view.
 
-    `loss` is that of a recoding: exact, because it is stated per class, and always among the scores. `truthful` says whether
-    every cell shows what its record's value lies under. `held` is what an attack may
+    `exact` are the scores that a search states of its recoding: none is measured again, and the first, its loss, is always
+    among the scores. `truthful` says whether every cell shows what its record's value lies under. `held` is what an attack may
     be given besides the view, by the names of its needs. Usual measures that nobody asked for may be impossible: a mask that
     turns numbers into words leaves nothing to compare record by record.
     """
-    scores: list[Score] = [] if loss is None else [_exact_loss(loss)]
+    by_key = {score.measure: score for score in exact}
+    scores: list[Score] = list(exact if checks.usual[0] else exact[:1])
     measured: list[AnyMeasure | None] = [None] * len(scores)
     unmeasured: list[str] = []
     risks = 0
     for position, measure in enumerate(checks.measures):
-        if loss is not None and _is_plain_loss(measure):
+        exact_score = by_key.get(_key(measure)) if _is_usual(measure) else None
+        if exact_score is not None and exact_score in scores:
             continue
         progress("measuring", position, len(checks.measures))
         is_risk = position >= len(checks.measures) - checks.risks
@@ -149,7 +151,7 @@ def run_checks(
             unmeasured.append(f"{_key(measure)} says nothing here: {_OTHER_VALUES}")
             continue
         try:
-            score = measure.score(original, seen_by(measure))
+            score = measure.score(original, seen_by(measure)) if exact_score is None else exact_score
         except Unsupported as error:
             if not checks.usual[is_risk]:
                 raise
@@ -159,11 +161,12 @@ def run_checks(
         measured.append(measure)
         risks += is_risk
     apart = distinguished(scores, measured)
-    results = _attacked(view, checks.attacks, progress, held)
+    results = _attacked(view(), checks.attacks, progress, held) if checks.attacks else ()
     return Checked(tuple(apart), tuple(score.measure for score in apart[len(apart) - risks :]), tuple(unmeasured), results)
 
 
-def _exact_loss(loss: float) -> Score:
+def exact_loss(loss: float) -> Score:
+    """The loss of a recoding, which states it per class."""
     meaning = "mean loss of detail per record and attribute: 0 keeps every value, 1 keeps none; a suppressed record costs 1"
     return Score("loss", loss, "lower", meaning)
 
@@ -273,25 +276,11 @@ def _parameters(measure: Any) -> str:
     )
 
 
-def _is_plain_loss(measure: Any) -> bool:
-    return _key(measure) == "loss" and getattr(measure, "weights", None) is None
-
-
-def _check_needs(measure: Any, published: Schema) -> None:
-    """Refuse a measure that can only fail after the search: its column or its population is not there."""
-    target = getattr(measure, "target", None)
-    require(
-        target is None or target in published.columns,
-        f"{_key(measure)} is about the column '{str(target)[:60]}', which is not published",
-    )
-    require(
-        _key(measure) != "journalist_risk" or measure.population is not None or published.weight is not None,
-        "journalist_risk needs a population (population=) or survey weights (a column with the role 'weight')",
-    )
-    require(
-        _key(measure) != "population_uniqueness" or measure.sampling_fraction is not None or published.weight is not None,
-        "population_uniqueness needs sampling_fraction or survey weights (a column with the role 'weight')",
-    )
+def _is_usual(measure: object) -> bool:
+    """Whether a measure has its usual parameters."""
+    if not dataclasses.is_dataclass(measure):
+        return True
+    return all(getattr(measure, field.name) == field.default for field in dataclasses.fields(measure))
 
 
 def _key(measure: AnyMeasure) -> str:

@@ -15,7 +15,7 @@ from sfumato.core import registry
 from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.core.plain_data import Plain
-from sfumato.data.schema import Column, HierarchySpec, Schema
+from sfumato.data.schema import HIERARCHY_KINDS, Column, HierarchySpec, Schema
 from sfumato.data.shown_levels import MOST_LEVELS, ShownLevel
 from sfumato.measures.risk.linkage.transparency import published_steps
 from sfumato.workflow.earlier.readings import is_digest_of_code
@@ -34,7 +34,6 @@ PUBLIC_POPULATION = "declared public by the owner"
 HIDDEN_POPULATION = "not published"
 KEPT_BY = "least range shown"
 RANGES = "ranges of the data"
-HIERARCHY_KINDS = ("file", "tree", "intervals", "cuts", "mask", "dates", "frequency", "flat")
 #: What is said of columns whose missing values a mask leaves missing; they are listed after it.
 MISSING_SHOWN = (
     "missing values stay missing, so that it is certain who has none, and what the mask tells about itself is about records that "
@@ -176,9 +175,9 @@ def _published_as(column: Column, population: str | None) -> tuple[str, ...]:
     if spec is None:
         # what was learnt from the data is not published
         return ("flat", "frequency", "intervals", "cuts", "mask", RANGES)
-    if spec.file is not None:
+    if spec.kind == "file":
         return ("file", "tree", *(("frequency",) if population == PUBLIC_POPULATION else ()))
-    return tuple(kind for kind in HIERARCHY_KINDS if getattr(spec, kind))
+    return (spec.kind,)
 
 
 def refuse_levels_not_shown(certificate: Certificate, schema: Schema, table: pa.Table) -> None:

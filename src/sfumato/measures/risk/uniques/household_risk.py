@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn
 from sfumato.core.ranges import ColumnName, PositiveShare
-from sfumato.core.view import Measure, Score
+from sfumato.core.view import Described, Score
 from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.measures.guarantees.classes import CodedColumn
@@ -23,12 +23,13 @@ from sfumato.measures.parameters import SamplingFraction
 from sfumato.measures.risk.success import Z95
 from sfumato.measures.risk.uniques.individual_risk import people_of, record_risks
 from sfumato.measures.risk.uniques.published import as_released
+from sfumato.measures.risk.uniques.reidentification import FromSample
 
 Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class HouseholdRisk(Measure[Microdata | None, Compared]):
+class HouseholdRisk(FromSample[Microdata | None, Compared]):
     """Mean over records of the risk of their household; a household is the records that share a value of `household`.
 
     A record whose household is missing is a household of its own. The risks of the members come from the survey weights or
@@ -44,6 +45,12 @@ class HouseholdRisk(Measure[Microdata | None, Compared]):
     sampling_fraction: SamplingFraction = None
     threshold: Annotated[PositiveShare, "the risk above which records are counted"] = 0.1
     key: ClassVar[str] = "household_risk"
+
+    def lacks(self, published: Described) -> str | None:
+        """The column of households, or what every estimate from a sample lacks."""
+        if self.household not in published.columns:
+            return f"{self.key} is about the column '{self.household[:60]}', which is not published"
+        return super().lacks(published)
 
     def score(self, original: Microdata | None, released: Compared) -> Score:
         """The mean household risk of the records."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError
 from sfumato.core.ranges import PositiveShare
-from sfumato.core.view import Measure, Score
+from sfumato.core.view import Score
 from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
@@ -25,13 +25,13 @@ from sfumato.measures.parameters import SamplingFraction
 from sfumato.measures.risk.success import Z95
 from sfumato.measures.risk.uniques.population_uniqueness import individual_risk
 from sfumato.measures.risk.uniques.published import as_released
-from sfumato.measures.risk.uniques.reidentification import classes_of, survey_weights
+from sfumato.measures.risk.uniques.reidentification import FromSample, classes_of, sampling_weights, survey_weights
 
 Real = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class IndividualRisk(Measure[Microdata | None, Compared]):
+class IndividualRisk(FromSample[Microdata | None, Compared]):
     """Expected share of records re-identified by somebody who looks all of them up in the population.
 
     Uses the survey weights of the release (a column with role "weight"), or `sampling_fraction` (records per person of the
@@ -96,13 +96,7 @@ def record_risks(released: ReleasedTable, sampling_fraction: float | None = None
     classes = classes_of(released)
     if not classes.records:
         raise InputError("there are no released records whose risk could be estimated")
-    if sampling_fraction is not None:
-        weights = np.full(classes.records, 1.0 / sampling_fraction)
-    else:
-        stated_weights = survey_weights(released)
-        if stated_weights is None:
-            raise InputError("the individual risk needs survey weights (a column with role 'weight') or sampling_fraction=")
-        weights = stated_weights
+    weights = sampling_weights(released, sampling_fraction, "individual_risk")
     people = np.bincount(classes.of_row, weights=weights, minlength=len(classes))
     sampled = np.minimum(classes.sizes / np.maximum(people, classes.sizes), 1.0)
     return np.asarray(individual_risk(classes.sizes, sampled)[classes.of_row])

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import ColumnNames
 from sfumato.core.texts import percent
-from sfumato.core.view import Measure, Score
+from sfumato.core.view import Score
 from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
@@ -30,7 +30,7 @@ from sfumato.measures.parameters import SamplingFraction
 from sfumato.measures.risk.success import Z95
 from sfumato.measures.risk.uniques.log_linear import Margins, fitted_counts, log_variances, main_effects, two_way, variance_of
 from sfumato.measures.risk.uniques.published import as_released
-from sfumato.measures.risk.uniques.reidentification import survey_weights
+from sfumato.measures.risk.uniques.reidentification import FromSample, sampling_weights
 from sfumato.measures.utility.shown import quasi_of
 
 Real = NDArray[np.float64]
@@ -64,7 +64,7 @@ class FittedRisk:
 
 
 @dataclass(frozen=True)
-class LogLinearRisk(Measure[Microdata | None, Compared]):
+class LogLinearRisk(FromSample[Microdata | None, Compared]):
     """Expected share of the records that are unique in the sample and that a match in the population gets right.
 
     A model-based estimate and no promise. It supposes that the release is a sample of the population with the stated fraction
@@ -151,9 +151,7 @@ class SampleCells:
         rows = table.num_rows
         if not rows:
             raise InputError("log-linear risk: there are no released records whose risk could be estimated")
-        weights = survey_weights(released) if sampling_fraction is None else np.full(rows, 1.0 / sampling_fraction)
-        if weights is None:
-            raise InputError("log-linear risk needs survey weights (a column with role 'weight') or sampling_fraction=")
+        weights = sampling_weights(released, sampling_fraction, "log_linear_risk")
         weights = np.maximum(weights, 1.0)  # nobody stands for less than oneself
         coded = [CodedColumn.of(table.column(name)) for name in names]
         shape = tuple(len(each.values) for each in coded)

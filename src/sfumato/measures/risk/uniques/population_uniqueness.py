@@ -17,16 +17,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import InputError
-from sfumato.core.view import Measure, Score
+from sfumato.core.view import Score
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.parameters import SamplingFraction
 from sfumato.measures.risk.success import Z95
-from sfumato.measures.risk.uniques.reidentification import classes_of, survey_weights
+from sfumato.measures.risk.uniques.reidentification import FromSample, classes_of, sampling_weights
 
 
 @dataclass(frozen=True)
-class PopulationUniqueness(Measure[object, ReleasedTable]):
+class PopulationUniqueness(FromSample[object, ReleasedTable]):
     """Estimated share of released records that are unique in the population.
 
     Uses the survey weights of the release, or `sampling_fraction` (records of the release per person of
@@ -41,7 +40,7 @@ class PopulationUniqueness(Measure[object, ReleasedTable]):
         """The estimate under the negative binomial model."""
         classes = classes_of(released)
         records = classes.records
-        weights = self._weights(released, records)
+        weights = sampling_weights(released, self.sampling_fraction, self.key)
         people = np.bincount(classes.of_row, weights=weights, minlength=len(classes))
         sampled = np.minimum(classes.sizes / np.maximum(people, classes.sizes), 1.0)
         risk = individual_risk(classes.sizes, sampled)
@@ -65,14 +64,6 @@ class PopulationUniqueness(Measure[object, ReleasedTable]):
             floor=1.0 / max(float(weights.sum()), 1.0),
             interval=_outcomes(sampled[classes.sizes == 1], records),
         )
-
-    def _weights(self, released: ReleasedTable, records: int) -> NDArray[np.float64]:
-        if self.sampling_fraction is not None:
-            return np.full(records, 1.0 / self.sampling_fraction)
-        weights = survey_weights(released)
-        if weights is None:
-            raise InputError("population uniqueness needs survey weights (a column with role 'weight') or sampling_fraction=")
-        return weights
 
 
 def _outcomes(chances: NDArray[np.float64], records: int) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InputError
 from sfumato.core.guarantees.population import KMap
 from sfumato.core.ranges import Either, Instance, PositiveShare
-from sfumato.core.view import Measure, Score
+from sfumato.core.view import Described, Measure, Original, Released, Score
 from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.guarantees.classes import Classes, CodedColumn
@@ -37,6 +37,27 @@ def classes_of(released: ReleasedTable) -> Classes:
     """The classes of a release, with units where its schema names them."""
     unit = released.schema.unit
     return Classes.of(released.table, quasi_of(released), unit=unit if unit in released.table.column_names else None)
+
+
+class FromSample(Measure[Original, Released]):
+    """A measure that reckons from a sample to its population, by a sampling fraction or by survey weights."""
+
+    key: ClassVar[str]
+    sampling_fraction: float | None
+
+    def lacks(self, published: Described) -> str | None:
+        """Weights, where no fraction is given; or a column."""
+        if self.sampling_fraction is None and published.weight is None:
+            return _no_sampling(self.key)
+        return super().lacks(published)
+
+
+def _no_sampling(measure: str) -> str:
+    return f"{measure} needs sampling_fraction or survey weights (a column with the role 'weight')"
+
+
+def _no_population(measure: str) -> str:
+    return f"{measure} needs a population (population=) or survey weights (a column with the role 'weight')"
 
 
 @dataclass(frozen=True)
@@ -66,10 +87,14 @@ class JournalistRisk(Measure[object, ReleasedTable]):
     key: ClassVar[str] = "journalist_risk"
     of_rows_alone: ClassVar[bool] = True
 
+    def lacks(self, published: Described) -> str | None:
+        """Weights, where no population is given."""
+        return None if self.population is not None or published.weight is not None else _no_population(self.key)
+
     def score(self, original: object, released: ReleasedTable) -> Score:
         """Risk of the worst record."""
         classes = classes_of(released)
-        people = people_behind(released, classes, self.population)
+        people = people_behind(released, classes, self.population, self.key)
         meaning = "chance of picking the right person of the population for the worst-off record"
         floor = min(1.0 / max(population_of(released, people, self.population), 1.0), 1.0)
         return _score(self.key, 1.0 / np.maximum(people, 1.0), classes, self.threshold, meaning, floor)
@@ -91,7 +116,7 @@ class MarketerRisk(Measure[object, ReleasedTable]):
         people: NDArray[Any] = classes.units
         everybody = float(units_of(released))
         if self.population is not None or released.schema.weight in released.table.column_names:
-            people = people_behind(released, classes, self.population)
+            people = people_behind(released, classes, self.population, self.key)
             everybody = population_of(released, people, self.population)
         risk = 1.0 / np.maximum(people, 1.0)
         value = float((risk * classes.sizes).sum() / classes.records) if classes.records else 0.0
@@ -145,7 +170,9 @@ def population_of(released: ReleasedTable, people: NDArray[np.float64], populati
     return float(len(population) if isinstance(population, Microdata) else population.num_rows)
 
 
-def people_behind(released: ReleasedTable, classes: Classes, population: Microdata | pa.Table | None) -> NDArray[np.float64]:
+def people_behind(
+    released: ReleasedTable, classes: Classes, population: Microdata | pa.Table | None, measure: str
+) -> NDArray[np.float64]:
     """People of the population per class: counted in a table, or estimated as the sum of the class's
     survey weights.
     """
@@ -156,10 +183,18 @@ def people_behind(released: ReleasedTable, classes: Classes, population: Microda
         return people.astype(np.float64)
     weights = survey_weights(released)
     if weights is None:
-        raise InputError(
-            "the journalist's risk needs a population table (population=) or survey weights (a column with role 'weight')"
-        )
+        raise InputError(_no_population(measure))
     return np.bincount(classes.of_row, weights=weights, minlength=len(classes)).astype(np.float64)
+
+
+def sampling_weights(released: ReleasedTable, sampling_fraction: float | None, measure: str) -> NDArray[np.float64]:
+    """How many people of the population each released record stands for."""
+    if sampling_fraction is not None:
+        return np.full(released.table.num_rows, 1.0 / sampling_fraction)
+    weights = survey_weights(released)
+    if weights is None:
+        raise InputError(_no_sampling(measure))
+    return weights
 
 
 def survey_weights(released: ReleasedTable) -> NDArray[np.float64] | None:

@@ -20,20 +20,20 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.texts import percent
-from sfumato.core.view import Measure, Score
+from sfumato.core.view import Score
 from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.parameters import SamplingFraction
 from sfumato.measures.risk.success import Z95
 from sfumato.measures.risk.uniques.published import as_released
-from sfumato.measures.risk.uniques.reidentification import classes_of, survey_weights
+from sfumato.measures.risk.uniques.reidentification import FromSample, classes_of, sampling_weights
 
 Estimate = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class SamplingRisk(Measure[Microdata | None, Compared]):
+class SamplingRisk(FromSample[Microdata | None, Compared]):
     """Chance that a match is right when somebody of the population matches a record that is unique in the sample.
 
     No model of the population: it is supposed only that everybody was drawn independently with the same chance, the
@@ -57,7 +57,7 @@ class SamplingRisk(Measure[Microdata | None, Compared]):
         classes = classes_of(table)
         if not classes.records:
             raise InputError("sampling risk: there are no released records")
-        fraction = self.sampling_fraction if self.sampling_fraction is not None else _equal_fraction(table)
+        fraction = self.sampling_fraction if self.sampling_fraction is not None else _equal_fraction(table, self.key)
         uniques = int((classes.sizes == 1).sum())
         value, low, high = right_match(classes.sizes, fraction)
         both, fewest, most = population_uniques(classes.sizes, fraction)
@@ -140,10 +140,8 @@ def _squares(counts: NDArray[np.float64], fraction: float) -> float:
     return second + Z95 * float(np.sqrt(error))
 
 
-def _equal_fraction(released: ReleasedTable) -> float:
-    weights = survey_weights(released)
-    if weights is None:
-        raise InputError("sampling risk needs survey weights (a column with role 'weight') or sampling_fraction=")
+def _equal_fraction(released: ReleasedTable, measure: str) -> float:
+    weights = sampling_weights(released, None, measure)
     if float(weights.max()) > float(weights.min()) * (1.0 + 1e-6):
         raise Unsupported(
             "sampling risk supposes that everybody was drawn with the same chance, and the survey weights differ: use "
