@@ -121,6 +121,21 @@ def test_suppressed_records_are_read_as_the_middle_of_the_column() -> None:
     assert score("squared_error", original, table).value == pytest.approx(expected)
 
 
+def test_the_suppressed_values_are_those_that_no_shown_text_accounts_for() -> None:
+    """Outliers are suppressed, and they are not like the others: squares, bits and levels by hand."""
+    people = [("0150", age) for age in (0, 0, 1, 2, 3, 4, 4)] + [("rome", age) for age in (17, 19, 19)]
+    original, table = released(people, (0, 1), 3)
+    ages = [age for _, age in people]
+    mean = sum(ages) / 10
+    variance = sum((age - mean) ** 2 for age in ages) / 10
+    squares = sum((age - (2 if age < 5 else 9.5)) ** 2 for age in ages) / 10 / variance
+    assert score("squared_error", original, table).value == pytest.approx(squares)
+    bits = sum(math.log2((7 if age < 5 else 10) / ages.count(age)) for age in ages)
+    assert score("entropy", original, table).parts["age"] == pytest.approx(bits)
+    levels = score("distortion", original, table).parts
+    assert levels["zip"] == pytest.approx(3 * 1) and levels["age"] == pytest.approx(7 * 1 + 3 * 3)
+
+
 def test_missing_numbers_are_left_out_of_the_error_and_ranges_have_no_precision() -> None:
     table = pa.table({"age": pa.array([20, 30, None, 40], pa.int64()), "town": ["a", "a", "b", "b"]})
     people = sf.read(table, sf.Schema.of(quasi=["age", "town"], unit="record"))
