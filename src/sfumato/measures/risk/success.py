@@ -77,12 +77,12 @@ class LeftOut:
         for group in np.unique(self.group).tolist():
             yield self.rows[self.group != group]
 
-    def interval(self, rate: float, without: Sequence[float], floors: Sequence[float]) -> tuple[float, float]:
+    def interval(self, rate: float, without: Sequence[float], floors: Sequence[float], together: int = 1) -> tuple[float, float]:
         """The 95 % interval of a rate of which people are no independent trials, because one changes what counts as a success
         for others: Wilson's by the variance that leaving out groups shows. `without` and `floors` are the rate and its floor
         without each group; the interval is as wide as either the rate or its distance from the floor needs, by Student's
-        quantile for as many groups. Shao, Wu, "A general theory for jackknife variance estimation", Annals of Statistics
-        17(3), 1989."""
+        quantile for as many groups. `together` says how many people succeed or fail as one. Shao, Wu, "A general theory for
+        jackknife variance estimation", Annals of Statistics 17(3), 1989."""
         from scipy.special import stdtrit
 
         groups = len(without)
@@ -91,7 +91,7 @@ class LeftOut:
         rates = np.array(without)
         variance = max(float(np.var(each)) for each in (rates, rates - np.array(floors))) * (groups - 1)
         wider = float(stdtrit(groups - 1, 0.975)) / Z95
-        return _of_variance(rate, variance * wider**2 * self.rows.size / self.records, self.people)
+        return _of_variance(rate, together * variance * wider**2 * self.rows.size / self.records, self.people)
 
 
 def _of_variance(mean: float, variance: float, people: int) -> tuple[float, float]:

@@ -121,7 +121,8 @@ def disclosed_interval(
         without = disclosed_intervals(original.take(rows), masked.take(rows), version)
         rates.append(weight * without.value + (float(rest[rows].mean()) if rest is not None and rows.size else 0.0))
         floors.append(weight * without.floor)
-    return left_out.interval(value, rates, floors)
+    # two people whose values were swapped are as far from their own: both are disclosed, or neither
+    return left_out.interval(value, rates, floors, together=2 if version == "deviation" else 1)
 
 
 def _within_ranks(original: Real, masked: Real) -> tuple[Real, float]:
