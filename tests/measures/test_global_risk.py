@@ -226,3 +226,14 @@ def test_the_estimates_are_unbiased_over_every_sample(fraction: float) -> None:
         assert others == pytest.approx(chances[1] * (people - 1))
         goodman = sum(p * f * (-odds) ** (f - 1) for f, p in enumerate(chances) if f)
         assert goodman == pytest.approx(chances[1] * (people == 1), abs=1e-9)
+
+
+def test_a_silent_check_is_no_proof_and_the_sentence_says_so() -> None:
+    """Everybody has a twin, so nobody is unique: the check says nothing, the interval is wrong, and the meaning warns of both."""
+    draw = np.random.default_rng(0)
+    pairs = {name: np.repeat(draw.integers(0, kinds, 3_000), 2) for name, kinds in (("a", 12), ("b", 20), ("c", 30))}
+    sample = pa.table(pairs).filter(pa.array(draw.random(6_000) < 0.02))
+    people = sf.read(sample, schema=sf.Schema.of(quasi=["a", "b", "c"]))
+    score = risk.LogLinearRisk(sampling_fraction=0.02).score(people, people)
+    assert abs(score.parts["check of the model"]) <= 2 and score.parts["population uniques, low"] > 0
+    assert "holds only if that model does, and the check of the model sees only gross misfit" in score.meaning

@@ -15,6 +15,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import HierarchySpec
+from sfumato.report.summary import summary_lines
 from tests.examples import examples
 
 TREE = {"north": {"oslo": ["0150", "0151"], "bergen": ["5003"]}, "rome": []}
@@ -91,7 +92,7 @@ def test_ambiguity_equals_the_combinations_listed_record_by_record(
     measured = score("ambiguity", original, table)
     assert measured.value == pytest.approx((total + gone * 4 * 20) / len(people))
     assert measured.parts["share of all combinations"] == pytest.approx(measured.value / 80)
-    assert 1 <= measured.value <= 80
+    assert 1 <= measured.value <= 80 == measured.parts["all combinations"]
 
 
 @settings(max_examples=examples(30))
@@ -134,6 +135,23 @@ def test_the_suppressed_values_are_those_that_no_shown_text_accounts_for() -> No
     assert score("entropy", original, table).parts["age"] == pytest.approx(bits)
     levels = score("distortion", original, table).parts
     assert levels["zip"] == pytest.approx(3 * 1) and levels["age"] == pytest.approx(7 * 1 + 3 * 3)
+
+
+def test_a_summary_prints_the_scale_of_ambiguity_and_the_interval_of_an_estimate() -> None:
+    people = sf.read(pa.table({"age": list(range(20)) * 2 + [7]}), sf.Schema(dataset="d", columns={"age": COLUMNS["age"]}))
+    release = sf.protect(
+        people,
+        [sf.KAnonymity(1)],
+        sf.Lattice(),
+        utility=["ambiguity"],
+        risk=["uniques", {"name": "log_linear_risk", "sampling_fraction": 0.5}],
+    )
+    lines = summary_lines(release)
+    assert any("ambiguity 1 of 20 combinations" in line for line in lines)
+    (printed,) = [line for line in lines if line.startswith("risk")]
+    low, high = next(score.interval for score in release.owner.scores if score.measure == "log_linear_risk")
+    assert (f"(95 % interval {low:.4g} to {high:.4g})" in printed) == (low < high)
+    assert "uniques 0 (" not in printed  # what is counted is exact
 
 
 def test_missing_numbers_are_left_out_of_the_error_and_ranges_have_no_precision() -> None:

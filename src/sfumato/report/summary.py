@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.plain_data import PlainDict
+from sfumato.measures.utility.ambiguity import ALL
 from sfumato.measures.utility.detail_kept import DetailKept, in_words
 
 if TYPE_CHECKING:
+    from sfumato.core.view import Score
     from sfumato.workflow.contents.base import Content
     from sfumato.workflow.release import Release
 
@@ -99,7 +101,21 @@ def _places(release: Release[Content], folder: str | Path | None) -> list[str]:
 
 
 def _listed(release: Release[Content], names: Sequence[str]) -> str:
-    return ", ".join(f"{name} {release.scores[name]:.4g}" for name in names)
+    """Each number with what it is read by: the interval of an estimate, the scale of a count."""
+    scores = {score.measure: score for score in release.owner.scores}
+    return ", ".join(f"{name} {release.scores[name]:.4g}{_beside(scores.get(name))}" for name in names)
+
+
+def _beside(score: Score | None) -> str:
+    if score is None:
+        return ""
+    if ALL in score.parts:
+        return (
+            f" of {score.parts[ALL]:,.0f} combinations" if score.parts[ALL] < 1e9 else f" of {score.parts[ALL]:.2g} combinations"
+        )
+    if score.interval is None or score.interval[0] == score.interval[1]:
+        return ""
+    return f" (95 % interval {score.interval[0]:.4g} to {score.interval[1]:.4g})"
 
 
 def _method(release: Release[Content]) -> str:
