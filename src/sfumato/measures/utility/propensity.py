@@ -179,10 +179,10 @@ def _held_out_gain(points: Real, labels: Rows, half: Rows, seed: int) -> float:
     if any(np.unique(labels[half == each]).size < 2 for each in (0, 1)):
         return 0.0  # too few records to say
     for grown_on in (0, 1):
-        known, held_out = half == grown_on, half != grown_on
-        records = int(np.count_nonzero(known))
+        grown, held_out = half == grown_on, half != grown_on
+        records = int(np.count_nonzero(grown))
         leaf = min(max(5, int(np.sqrt(records))), max(records // 4, 1))
-        tree = DecisionTreeClassifier(min_samples_leaf=leaf, random_state=seed).fit(points[known], labels[known])
+        tree = DecisionTreeClassifier(min_samples_leaf=leaf, random_state=seed).fit(points[grown], labels[grown])
         error += float(((labels[held_out] - tree.predict_proba(points[held_out])[:, 1]) ** 2).sum())
     share = float(labels.mean())
     return max(1.0 - error / (labels.size * share * (1 - share)), 0.0)

@@ -94,12 +94,12 @@ def _ranks(column: NumberColumn | CategoryColumn) -> Real:
 
 
 def _correlations(ranks: Real) -> tuple[Real, Real]:
-    """Of every two columns over the records in which both are known; 0 where one of them does not vary."""
-    known = ~np.isnan(ranks)
-    values, there = np.where(known, ranks, 0.0), known.astype(np.float64)
+    """Of every two columns over the records in which both are present; 0 where one of them does not vary."""
+    present = ~np.isnan(ranks)
+    values, there = np.where(present, ranks, 0.0), present.astype(np.float64)
     both = there.T @ there
     counted = np.maximum(both, 1.0)
-    sums = values.T @ there  # of column i where j is known
+    sums = values.T @ there  # of column i where j is present
     spread = np.maximum((values**2).T @ there - sums**2 / counted, 0.0)
     scale = np.sqrt(spread * spread.T)
     together = values.T @ values - sums * sums.T / counted
@@ -110,8 +110,8 @@ def _correlations(ranks: Real) -> tuple[Real, Real]:
 
 def _correlation_ratio(codes: Int, ranks: Real) -> tuple[float, float]:
     """η of ranks by groups, 1 − (n − 1)/(n − k) · (share within groups) under the root."""
-    known = (codes >= 0) & ~np.isnan(ranks)
-    groups, values = codes[known], ranks[known]
+    present = (codes >= 0) & ~np.isnan(ranks)
+    groups, values = codes[present], ranks[present]
     times = np.bincount(groups)
     count, filled = int(groups.size), int(np.count_nonzero(times))
     if filled < 2 or count <= filled:
@@ -127,8 +127,8 @@ def _correlation_ratio(codes: Int, ranks: Real) -> tuple[float, float]:
 
 def _cramers_v(first: Int, second: Int) -> tuple[float, float]:
     """V with its bias taken away."""
-    known = (first >= 0) & (second >= 0)
-    a, b, count = first[known], second[known], int(known.sum())
+    present = (first >= 0) & (second >= 0)
+    a, b, count = first[present], second[present], int(present.sum())
     if count < 2:
         return 0.0, np.inf
     width = int(b.max()) + 1

@@ -161,8 +161,8 @@ class Neighbours:
 def _nearest_left(distances: Real, near: Int, gone: Bool) -> Real:
     """The distance to the first neighbour that is not gone."""
     here = (near >= 0) & ~gone[near]
-    known = np.maximum((near >= 0).sum(axis=1) - 1, 0)
-    first = np.where(here.any(axis=1), here.argmax(axis=1), known)
+    last = np.maximum((near >= 0).sum(axis=1) - 1, 0)
+    first = np.where(here.any(axis=1), here.argmax(axis=1), last)
     left: Real = distances[np.arange(first.size), first]
     return left
 

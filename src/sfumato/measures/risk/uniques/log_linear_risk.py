@@ -75,9 +75,9 @@ class LogLinearRisk(Measure[Microdata | None, Compared]):
     check is an estimate of the bias that the model's error causes in the number of population uniques, divided by its
     standard deviation where the model holds: beyond ±2 the model is doubtful. It sees gross misfit only: where three columns
     interact, or people have twins, it may stay within ±2 and the interval miss the truth. Parts: the expected number of
-    population uniques and of right matches among the sample uniques of the `columns` (default: the quasi-identifiers) with the ends of
-    their 95 % intervals, the check, and the same for the model that was not taken. Intervals are wide where margins of the
-    table hold hardly more than the unique records themselves. With weights that differ the model is fitted to weighted counts
+    population uniques and of right matches among the sample uniques of the `columns` (default: the quasi-identifiers) with the
+    ends of their 95 % intervals, the check, and the same for the model that was not taken. Intervals are wide where margins of
+    the table hold hardly more than the unique records themselves. With weights that differ the model is fitted to weighted counts
     (pseudo-maximum likelihood); the check looks at the unweighted ones. The floor is a blind guess for every unique.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
