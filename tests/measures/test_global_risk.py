@@ -165,7 +165,7 @@ def test_refusals() -> None:
     table = pa.table({"a": [1, 1, 2, 3], "w": [1.0, 2.0, 1.0, 1.0]})
     plain = ReleasedTable(table, sf.Schema.of(quasi=["a"]), records=4)
     for measure in (risk.LogLinearRisk(), risk.SamplingRisk()):
-        with pytest.raises(InputError, match="sampling_fraction="):
+        with pytest.raises(InputError, match="needs sampling_fraction or survey weights"):
             measure.score(None, plain)
         with pytest.raises(InputError, match="no released records"):
             type(measure)(sampling_fraction=0.1).score(None, ReleasedTable(table.slice(0, 0), plain.schema, records=0))
@@ -226,3 +226,14 @@ def test_the_estimates_are_unbiased_over_every_sample(fraction: float) -> None:
         assert others == pytest.approx(chances[1] * (people - 1))
         goodman = sum(p * f * (-odds) ** (f - 1) for f, p in enumerate(chances) if f)
         assert goodman == pytest.approx(chances[1] * (people == 1), abs=1e-9)
+
+
+def test_a_silent_check_is_no_proof_and_the_sentence_says_so() -> None:
+    """Everybody has a twin, so nobody is unique: the check says nothing, the interval is wrong, and the meaning warns of both."""
+    draw = np.random.default_rng(0)
+    pairs = {name: np.repeat(draw.integers(0, kinds, 3_000), 2) for name, kinds in (("a", 12), ("b", 20), ("c", 30))}
+    sample = pa.table(pairs).filter(pa.array(draw.random(6_000) < 0.02))
+    people = sf.read(sample, schema=sf.Schema.of(quasi=["a", "b", "c"]))
+    score = risk.LogLinearRisk(sampling_fraction=0.02).score(people, people)
+    assert abs(score.parts["check of the model"]) <= 2 and score.parts["population uniques, low"] > 0
+    assert "holds only if that model does, and the check of the model sees only gross misfit" in score.meaning

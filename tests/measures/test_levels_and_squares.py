@@ -15,6 +15,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import HierarchySpec
+from sfumato.report.summary import summary_lines
 from tests.examples import examples
 
 TREE = {"north": {"oslo": ["0150", "0151"], "bergen": ["5003"]}, "rome": []}
@@ -91,7 +92,7 @@ def test_ambiguity_equals_the_combinations_listed_record_by_record(
     measured = score("ambiguity", original, table)
     assert measured.value == pytest.approx((total + gone * 4 * 20) / len(people))
     assert measured.parts["share of all combinations"] == pytest.approx(measured.value / 80)
-    assert 1 <= measured.value <= 80
+    assert 1 <= measured.value <= 80 == measured.parts["all combinations"]
 
 
 @settings(max_examples=examples(30))
@@ -119,6 +120,38 @@ def test_suppressed_records_are_read_as_the_middle_of_the_column() -> None:
     variance = sum((age - mean) ** 2 for _, age in people) / 4
     expected = sum((age - 9.5) ** 2 for _, age in people) / 4 / variance
     assert score("squared_error", original, table).value == pytest.approx(expected)
+
+
+def test_the_suppressed_values_are_those_that_no_shown_text_accounts_for() -> None:
+    """Outliers are suppressed, and they are not like the others: squares, bits and levels by hand."""
+    people = [("0150", age) for age in (0, 0, 1, 2, 3, 4, 4)] + [("rome", age) for age in (17, 19, 19)]
+    original, table = released(people, (0, 1), 3)
+    ages = [age for _, age in people]
+    mean = sum(ages) / 10
+    variance = sum((age - mean) ** 2 for age in ages) / 10
+    squares = sum((age - (2 if age < 5 else 9.5)) ** 2 for age in ages) / 10 / variance
+    assert score("squared_error", original, table).value == pytest.approx(squares)
+    bits = sum(math.log2((7 if age < 5 else 10) / ages.count(age)) for age in ages)
+    assert score("entropy", original, table).parts["age"] == pytest.approx(bits)
+    levels = score("distortion", original, table).parts
+    assert levels["zip"] == pytest.approx(3 * 1) and levels["age"] == pytest.approx(7 * 1 + 3 * 3)
+
+
+def test_a_summary_prints_the_scale_of_ambiguity_and_the_interval_of_an_estimate() -> None:
+    people = sf.read(pa.table({"age": list(range(20)) * 2 + [7]}), sf.Schema(dataset="d", columns={"age": COLUMNS["age"]}))
+    release = sf.protect(
+        people,
+        [sf.KAnonymity(1)],
+        sf.Lattice(),
+        utility=["ambiguity"],
+        risk=["uniques", {"name": "log_linear_risk", "sampling_fraction": 0.5}],
+    )
+    lines = summary_lines(release)
+    assert any("ambiguity 1 of 20 combinations" in line for line in lines)
+    counted, printed = [line for line in lines if line.startswith("risk")]
+    low, high = next(score.interval for score in release.owner.scores if score.measure == "log_linear_risk")
+    assert (f"95 % interval {low:.4g} to {high:.4g})" in printed) == (low < high)
+    assert "uniques 0" in counted and "interval" not in counted  # what is counted is exact
 
 
 def test_missing_numbers_are_left_out_of_the_error_and_ranges_have_no_precision() -> None:

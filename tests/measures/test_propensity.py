@@ -8,7 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import sfumato as sf
 from sfumato.core.errors import ParameterError, Unsupported
+from sfumato.data.masked import compared
 from sfumato.measures.utility.propensity import PropensityScore, logistic_fit
 from tests.measures.masked_tables import microdata, noisy, people, synthetic, taken, with_gaps
 
@@ -67,6 +69,48 @@ def test_the_tree_finds_a_resample_as_good_as_resamples() -> None:
     data = people(400)
     shown = data.table().take(pa.array(np.random.default_rng(3).integers(0, 400, 400)))
     assert abs(PropensityScore(model="tree").score(data, synthetic(data, shown)).parts["standardised"]) < 6
+
+
+def _by_tree(data: sf.Microdata, shown: pa.Table) -> float:
+    left, right, masked = compared(data, shown, None)
+    return PropensityScore(model="tree").by_tree(left, right, masked.rows)
+
+
+def _drawn(rows: int, draw: np.random.Generator) -> pa.Table:
+    size = draw.normal(size=rows)
+    return pa.table({"a": size, "b": 2 * size + draw.normal(size=rows), "c": draw.lognormal(0, 1.5, rows),
+                     "k": draw.choice(list("abcdefgh"), rows)})  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [30, 200, 600, 2_000])
+def test_a_tree_cannot_tell_apart_what_differs_by_chance(rows: int) -> None:
+    """A new sample of the same people, a little noise, and the same rows in another order: about 0 at every size."""
+    draw = np.random.default_rng(rows)
+    fresh, noisy_ones = [], []
+    for _ in range(5):
+        table = _drawn(rows, draw)
+        data = microdata({name: table[name].to_pylist() for name in table.column_names})
+        fresh += [_by_tree(data, _drawn(rows, draw)), _by_tree(data, _drawn(rows * 2, draw))]
+        shaken = {name: table[name].to_numpy() + 1e-3 * draw.normal(size=rows) for name in ("a", "b", "c")}
+        noisy_ones.append(_by_tree(data, pa.table({**shaken, "k": table["k"]})))
+        assert _by_tree(data, table) == 0.0
+        assert _by_tree(data, table.take(pa.array(draw.permutation(rows)))) <= 0.05
+    assert max(np.mean(fresh), np.mean(noisy_ones)) < 0.03
+
+
+@pytest.mark.parametrize("rows", [4, 30, 200, 600, 2_000])
+def test_a_tree_surely_tells_apart_what_is_far_away(rows: int) -> None:
+    table = _drawn(rows, np.random.default_rng(0))
+    data = microdata({name: table[name].to_pylist() for name in table.column_names})
+    far = pa.table({name: table[name].to_numpy() + 1e3 for name in ("a", "b", "c")}).append_column("k", table["k"])
+    unknown = pa.table({name: pa.nulls(rows, table[name].type) for name in table.column_names})
+    assert _by_tree(data, far) == pytest.approx(1) and _by_tree(data, unknown) == pytest.approx(1)
+
+
+def test_a_tree_sees_lost_relations_that_no_column_shows() -> None:
+    table = _drawn(2_000, np.random.default_rng(1))
+    data = microdata({name: table[name].to_pylist() for name in table.column_names})
+    assert _by_tree(data, table.set_column(1, "b", pa.array(np.random.default_rng(2).permutation(table["b"])))) > 0.1
 
 
 def test_a_shift_is_seen_by_both_models_and_a_spread_needs_squares() -> None:

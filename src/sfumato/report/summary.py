@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.view import Score
+from sfumato.measures.utility.ambiguity import ALL
 from sfumato.measures.utility.detail_kept import DetailKept, in_words
 
 if TYPE_CHECKING:
+    from sfumato.core.view import Score
     from sfumato.workflow.contents.base import Content
     from sfumato.workflow.release import Release
 
@@ -112,7 +114,19 @@ def _risk_in_words(score: Score) -> str:
 
 
 def _listed(release: Release[Content], names: Sequence[str]) -> str:
-    return ", ".join(f"{name} {release.scores[name]:.4g}" for name in names)
+    """Each number, with its scale where it is a count."""
+    scores = {score.measure: score for score in release.owner.scores}
+    return ", ".join(f"{name} {release.scores[name]:.4g}{_beside(scores.get(name))}" for name in names)
+
+
+def _beside(score: Score | None) -> str:
+    if score is None:
+        return ""
+    if ALL in score.parts:
+        return (
+            f" of {score.parts[ALL]:,.0f} combinations" if score.parts[ALL] < 1e9 else f" of {score.parts[ALL]:.2g} combinations"
+        )
+    return ""
 
 
 def _method(release: Release[Content]) -> str:

@@ -16,13 +16,16 @@ from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.utility.shown import Rows, records_of, shown_columns
 
+#: The part that gives the scale.
+ALL = "all combinations"
+
 
 @dataclass(frozen=True)
 class Ambiguity(Measure[Rows | None, ReleasedTable]):
     """Mean over records of Π values of the domain below what is shown; 1 where nothing was generalised.
 
-    The product depends on all columns of a record together, so it does not divide into parts per column; the one part is the
-    mean as a share of all combinations of the domain.
+    The product depends on all columns of a record together, so it does not divide into parts per column; the parts are
+    the number of all combinations of the domain, and the mean as a share of them.
     """
 
     key: ClassVar[str] = "ambiguity"
@@ -44,5 +47,5 @@ class Ambiguity(Measure[Rows | None, ReleasedTable]):
             value=mean,
             better="lower",
             meaning="combinations of original values that a record could have been, on average; a suppressed one any",
-            parts=MappingProxyType({"share of all combinations": mean / everything}),
+            parts=MappingProxyType({"share of all combinations": mean / everything, ALL: everything}),
         )

@@ -16,7 +16,15 @@ from numpy.typing import NDArray
 
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
-from sfumato.measures.utility.shown import OriginalColumn, Rows, ShownColumn, joint_counts, rows_of, shown_columns
+from sfumato.measures.utility.shown import (
+    OriginalColumn,
+    Rows,
+    ShownColumn,
+    joint_counts,
+    rows_of,
+    shown_columns,
+    suppressed_counts,
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +43,7 @@ class Distortion(Measure[Rows, ReleasedTable]):
         for column, joint in zip(columns, joint_counts(columns, rows), strict=True):
             source = OriginalColumn.of(rows, column.name)
             climbed = float((joint * steps_climbed(column, source)).sum())
-            parts[column.name] = climbed + released.suppressed * _mean_height(column, source)
+            parts[column.name] = climbed + float(suppressed_counts(joint, source, released.suppressed) @ _heights(column, source))
         return Score(
             measure=self.key,
             value=float(sum(parts.values())),
@@ -69,11 +77,13 @@ def steps_climbed(column: ShownColumn, source: OriginalColumn) -> NDArray[np.flo
     return climbed
 
 
-def _mean_height(column: ShownColumn, source: OriginalColumn) -> float:
-    """Edges from a record's value to the root, on average over the original records."""
+def _heights(column: ShownColumn, source: OriginalColumn) -> NDArray[np.float64]:
+    """Edges from each original value to the root."""
     tree = column.tree
-    heights = [
-        float(tree.steps[-1, tree.index[value]]) if value in tree.index else float(tree.height) for value in source.coded.values
-    ]
-    total = int(source.counts.sum())
-    return float(np.dot(heights, source.counts)) / total if total else 0.0
+    return np.array(
+        [
+            float(tree.steps[-1, tree.index[value]]) if value in tree.index else float(tree.height)
+            for value in source.coded.values
+        ],
+        dtype=np.float64,
+    )

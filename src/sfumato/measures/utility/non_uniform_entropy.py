@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
-from sfumato.measures.utility.shown import OriginalColumn, Rows, joint_counts, rows_of, shown_columns
+from sfumato.measures.utility.shown import OriginalColumn, Rows, joint_counts, rows_of, shown_columns, suppressed_counts
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,9 @@ class NonUniformEntropy(Measure[Rows, ReleasedTable]):
             source = OriginalColumn.of(rows, column.name)
             below = np.array([source.below(meaning) @ source.counts for meaning in column.meanings], dtype=np.float64)
             bits = float((joint * _bits(below[:, None], source.counts[None, :])).sum())
-            all_bits = float((source.counts * _bits(np.float64(source.counts.sum()), source.counts)).sum())
-            records = int(source.counts.sum())
-            parts[column.name] = bits + (released.suppressed * all_bits / records if records else 0.0)
-            most += all_bits
+            all_bits = _bits(np.float64(source.counts.sum()), source.counts)
+            parts[column.name] = bits + float(suppressed_counts(joint, source, released.suppressed) @ all_bits)
+            most += float(source.counts @ all_bits)
         value = float(sum(parts.values())) / most if most else 0.0
         return Score(
             measure=self.key,

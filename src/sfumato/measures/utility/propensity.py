@@ -28,6 +28,7 @@ from sfumato.measures.parameters import ComparedColumns, DrawSeed
 from sfumato.measures.utility.features import Encoding
 
 Real = NDArray[np.float64]
+Rows = NDArray[np.int64]
 
 _STEPS = 50
 _RIDGE = 1e-9
@@ -100,14 +101,26 @@ class PropensityScore(Measure[Microdata, Compared]):
         shown = rows if right.size == left.size else draws.sample(right.size, min(right.size, self.sample))
         return left.take(rows), right.take(shown)
 
-    def by_tree(self, left: Records, right: Records) -> float:
-        """The share alone, without resampling the original."""
+    def by_tree(self, left: Records, right: Records, rows: Rows | None = None) -> float:
+        """How well a tree tells records apart that it was not grown on: 1 − mean (y − p)²/(c (1 − c)), at least 0.
+
+        Each half is judged by a tree grown on the other; a record and its masked row (`rows` says whose it is) are in the same
+        half. So 0 for tables that differ by chance alone, however few their records."""
         draws = Draws(default(self.seed))
-        left, right = self._sampled(left, right, draws)
+        drawn = draws.sample(left.size, min(left.size, self.sample))
+        half = np.full(left.size, -1)
+        half[drawn] = np.arange(drawn.size) % 2
+        if rows is None:
+            shown = draws.sample(right.size, min(right.size, self.sample))
+            halves = np.arange(shown.size) % 2
+        else:
+            shown = np.flatnonzero(half[rows] >= 0)
+            halves = half[rows[shown]]
+        left, right = left.take(drawn), right.take(shown)
         encoding = Encoding.of(left, right, mark_missing=True)
-        share = right.size / (left.size + right.size)
-        error = _tree_error(encoding.points(left), encoding.points(right), draws.seed())
-        return min(1.0, error / (share * (1 - share))) if error > _ROUNDING else 0.0
+        both = np.vstack([encoding.points(left), encoding.points(right)])
+        labels = np.repeat([0, 1], [left.size, right.size])
+        return _held_out_gain(both, labels, np.concatenate([half[drawn], halves]), draws.seed())
 
     def _tree(self, left: Records, right: Records) -> tuple[float, float, float, float]:
         draws = Draws(default(self.seed))
@@ -156,3 +169,20 @@ def _tree_error(points: Real, shown: Real, seed: int) -> float:
     tree = DecisionTreeClassifier(min_samples_leaf=max(5, labels.size // 100), random_state=seed)
     chances = tree.fit(stacked, labels).predict_proba(stacked)[:, 1]
     return float(np.mean((chances - len(shown) / labels.size) ** 2))
+
+
+def _held_out_gain(points: Real, labels: Rows, half: Rows, seed: int) -> float:
+    """The share of the variance of the labels that trees explain, each in the half that it was not grown on; at least 0."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    error = 0.0
+    if any(np.unique(labels[half == each]).size < 2 for each in (0, 1)):
+        return 0.0  # too few records to say
+    for grown_on in (0, 1):
+        grown, held_out = half == grown_on, half != grown_on
+        records = int(np.count_nonzero(grown))
+        leaf = min(max(5, int(np.sqrt(records))), max(records // 4, 1))
+        tree = DecisionTreeClassifier(min_samples_leaf=leaf, random_state=seed).fit(points[grown], labels[grown])
+        error += float(((labels[held_out] - tree.predict_proba(points[held_out])[:, 1]) ** 2).sum())
+    share = float(labels.mean())
+    return max(1.0 - error / (labels.size * share * (1 - share)), 0.0)

@@ -138,6 +138,14 @@ def joint_counts(columns: tuple[ShownColumn, ...], original: pa.Table) -> list[F
     return expected
 
 
+def suppressed_counts(joint: Floats, source: OriginalColumn, suppressed: float) -> Floats:
+    """How many of the suppressed records have each original value: those that no shown text accounts for."""
+    left = np.maximum(source.counts - joint.sum(axis=0), 0.0)
+    total = float(left.sum())
+    counts: Floats = left * (suppressed / total) if total else left
+    return counts
+
+
 def _aligned(columns: tuple[ShownColumn, ...], before: list[OriginalColumn]) -> list[Floats] | None:
     aligned = []
     for column, source in zip(columns, before, strict=True):

@@ -19,7 +19,16 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
 from sfumato.data.values import as_numbers
-from sfumato.measures.utility.shown import Floats, OriginalColumn, Rows, ShownColumn, joint_counts, rows_of, shown_columns
+from sfumato.measures.utility.shown import (
+    Floats,
+    OriginalColumn,
+    Rows,
+    ShownColumn,
+    joint_counts,
+    rows_of,
+    shown_columns,
+    suppressed_counts,
+)
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,8 @@ class SquaredError(Measure[Rows, ReleasedTable]):
         for column, joint in zip(columns, joint_counts(columns, rows), strict=True):
             if not _is_numeric(rows, released, column.name):
                 continue
-            error = _error(column, OriginalColumn.of(rows, column.name), joint)
+            source = OriginalColumn.of(rows, column.name)
+            error = _error(column, source, joint, suppressed_counts(joint, source, released.suppressed))
             if error is not None:
                 parts[column.name] = error
         if not parts:
@@ -63,7 +73,7 @@ def _is_numeric(rows: pa.Table, released: ReleasedTable, name: str) -> bool:
     return numeric or released.schema.columns[name].type in ("integer", "number")
 
 
-def _error(column: ShownColumn, source: OriginalColumn, joint: Floats) -> float | None:
+def _error(column: ShownColumn, source: OriginalColumn, joint: Floats, gone: Floats) -> float | None:
     """The squared error of a column by its variance; None where it has no numbers, or only one."""
     numbers = as_numbers(source.coded.values)
     if numbers is None:
@@ -81,9 +91,7 @@ def _error(column: ShownColumn, source: OriginalColumn, joint: Floats) -> float 
     whole = _middle(frozenset(column.tree.leaves), mean)
     middles = np.array([_middle(meaning.leaves, whole) for meaning in column.meanings], dtype=np.float64)
     shown = float((joint * (values[None, :] - middles[:, None]) ** 2).sum()) if middles.size else 0.0
-    # which records were suppressed is not known here: their values are taken in the original proportions
-    gone = max(float(counts.sum()) - float(joint.sum()), 0.0)
-    suppressed = gone * (variance + (mean - whole) ** 2)
+    suppressed = float(gone[present] @ (values - whole) ** 2)
     return (shown + suppressed) / float(counts.sum()) / variance
 
 

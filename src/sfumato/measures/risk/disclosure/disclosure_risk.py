@@ -19,7 +19,7 @@ from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared, aligned, as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.measures.parameters import BinsOrGrids, ComparedColumns
-from sfumato.measures.risk.disclosure.interval_disclosure import IntervalVersion, disclosed_intervals
+from sfumato.measures.risk.disclosure.interval_disclosure import IntervalVersion, disclosed_interval, disclosed_intervals
 from sfumato.measures.risk.linkage.distance_linkage import linkage_credit
 from sfumato.measures.risk.linkage.linked import blind_pick, owners_of, with_assumption, with_classes
 from sfumato.measures.risk.linkage.probabilistic_linkage import probabilistic_links
@@ -78,7 +78,8 @@ class DisclosureRisk(Measure[Microdata, Compared]):
         counted = bool(intervals.by_column) and self.linkage != "only"
         way: Linkage = self._way(counted)
         floors = intervals.floor, blind_pick(right.size, owner), links.floor
-        shares = _of_records(intervals.shares, nearest, weightiest, self.weights, way)
+        value = min(combined_risk(intervals.value, by_distance, by_weight, self.weights, way), 1.0)
+        linked = _linked(nearest, weightiest, self.weights, way)
         parts = {
             "interval disclosure": intervals.value,
             "distance linkage": by_distance,
@@ -91,12 +92,14 @@ class DisclosureRisk(Measure[Microdata, Compared]):
         }
         return Score(
             self.key,
-            min(combined_risk(intervals.value, by_distance, by_weight, self.weights, way), 1.0),
+            value,
             "lower",
             with_assumption(self._meaning(counted, by_weight < by_distance), released),
             MappingProxyType(parts),
             floor=min(combined_risk(*floors, self.weights, way), 1.0),
-            interval=mean_interval(shares, owner),
+            interval=disclosed_interval(left, right, self.version, owner, value, self.weights[0], linked)
+            if way in ("both", "largest")
+            else mean_interval(linked, owner),
         )
 
     def _way(self, counted: bool) -> Linkage:
@@ -114,18 +117,18 @@ class DisclosureRisk(Measure[Microdata, Compared]):
         return meaning
 
 
-def _of_records(inside: Real, nearest: Real, weightiest: Real, weights: tuple[float, float, float], linkage: Linkage) -> Real:
-    """What each record adds to the score: the mean over records is the score."""
-    first, second, third = weights
+def _linked(nearest: Real, weightiest: Real, weights: tuple[float, float, float], linkage: Linkage) -> Real:
+    """What linking each record adds to the score."""
+    _, second, third = weights
     larger = nearest if nearest.sum() >= weightiest.sum() else weightiest
     if linkage == "largest only":
         return larger
     if linkage == "largest":
-        return first * inside + (second + third) * larger
+        return (second + third) * larger
     if linkage == "only":
         rest = second + third
         return (second * nearest + third * weightiest) / rest if rest else (nearest + weightiest) / 2.0
-    return first * inside + second * nearest + third * weightiest
+    return second * nearest + third * weightiest
 
 
 def combined_risk(

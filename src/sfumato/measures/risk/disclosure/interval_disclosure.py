@@ -8,7 +8,7 @@ access, North-Holland 2001.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal
 
@@ -22,7 +22,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
 from sfumato.measures.parameters import ComparedColumns
 from sfumato.measures.risk.linkage.linked import owners_of, with_assumption
-from sfumato.measures.risk.success import mean_interval
+from sfumato.measures.risk.success import LeftOut
 
 Real = NDArray[np.float64]
 Version = Literal["rank", "deviation"]
@@ -68,18 +68,16 @@ class IntervalDisclosure(Measure[Microdata, Compared]):
             meaning,
             MappingProxyType(disclosed.by_column),
             floor=disclosed.floor,
-            interval=mean_interval(disclosed.shares, owner),
+            interval=disclosed_interval(left, right, self.version, owner, disclosed.value),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Disclosed:
-    """The share of each column of numbers, averaged over the widths; what random pairings reach on average; and per record what
-    it adds to the mean over columns, so that the mean over records is the value."""
+    """The share of each column of numbers, averaged over the widths, and what random pairings reach on average."""
 
     by_column: dict[str, float]
     floors: dict[str, float]
-    shares: Real = field(repr=False)
 
     @property
     def value(self) -> float:
@@ -95,7 +93,6 @@ class Disclosed:
 def disclosed_intervals(original: Records, masked: Records, version: Version = "rank") -> Disclosed:
     """Every column of numbers; columns without a known original value are left out."""
     by_column, floors = {}, {}
-    shares = np.zeros(original.size)
     inside = _within_ranks if version == "rank" else _within_deviation
     for ours, theirs in zip(original.numbers, masked.numbers, strict=True):
         present = int(ours.known.sum())
@@ -104,8 +101,28 @@ def disclosed_intervals(original: Records, masked: Records, version: Version = "
             by_column[ours.name] = float(hits.sum() / (len(WIDTHS) * present))
             # a known original meets every row equally often
             floors[ours.name] = pairs / (len(WIDTHS) * present * original.size)
-            shares += hits * (original.size / (len(WIDTHS) * present))
-    return Disclosed(by_column, floors, shares / max(len(by_column), 1))
+    return Disclosed(by_column, floors)
+
+
+def disclosed_interval(
+    original: Records,
+    masked: Records,
+    version: Version,
+    owner: NDArray[np.int64] | None,
+    value: float,
+    weight: float = 1.0,
+    rest: Real | None = None,
+) -> tuple[float, float]:
+    """The interval of `weight` times the disclosure plus the mean of `rest` over the records, by leaving out groups of people:
+    without them ranks are others, which matters where many values are equal."""
+    left_out = LeftOut.of(original.size, owner)
+    rates, floors = [], []
+    for rows in left_out.each():
+        without = disclosed_intervals(original.take(rows), masked.take(rows), version)
+        rates.append(weight * without.value + (float(rest[rows].mean()) if rest is not None and rows.size else 0.0))
+        floors.append(weight * without.floor)
+    # two people whose values were swapped are as far from their own: both are disclosed, or neither
+    return left_out.interval(value, rates, floors, together=2 if version == "deviation" else 1)
 
 
 def _within_ranks(original: Real, masked: Real) -> tuple[Real, float]:

@@ -37,6 +37,7 @@ Real = NDArray[np.float64]
 
 _MOST_CELLS = 2_000_000
 _DOUBTFUL = 2.0
+_UNSEEN = "; the interval holds only if that model does, and the check of the model sees only gross misfit"
 _NAMES = {"main effects": "main effects", "two-way": "all two-way interactions"}
 
 
@@ -72,10 +73,11 @@ class LogLinearRisk(FromSample[Microdata | None, Compared]):
     the model: `model` is "main effects" (columns are independent), "two-way" (all pairs of columns interact) or "auto"
     (default), which takes the first unless the check speaks against it, because a richer model than needed says less. The
     check is an estimate of the bias that the model's error causes in the number of population uniques, divided by its
-    standard deviation where the model holds: beyond ±2 the model is doubtful. Parts: the expected number of population
-    uniques and of right matches among the sample uniques of the `columns` (default: the quasi-identifiers) with the ends of
-    their 95 % intervals, the check, and the same for the model that was not taken. Intervals are wide where margins of the
-    table hold hardly more than the unique records themselves. With weights that differ the model is fitted to weighted counts
+    standard deviation where the model holds: beyond ±2 the model is doubtful. It sees gross misfit only: where three columns
+    interact, or people have twins, it may stay within ±2 and the interval miss the truth. Parts: the expected number of
+    population uniques and of right matches among the sample uniques of the `columns` (default: the quasi-identifiers) with the
+    ends of their 95 % intervals, the check, and the same for the model that was not taken. Intervals are wide where margins of
+    the table hold hardly more than the unique records themselves. With weights that differ the model is fitted to weighted counts
     (pseudo-maximum likelihood); the check looks at the unweighted ones. The floor is a blind guess for every unique.
 
     >>> people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())
@@ -111,7 +113,7 @@ class LogLinearRisk(FromSample[Microdata | None, Compared]):
         }
         most = cells.uniques.size / records
         matches = fit.correct_matches
-        doubt = "" if fit.strength <= _DOUBTFUL else "; the check speaks against this model"
+        doubt = _UNSEEN if fit.strength <= _DOUBTFUL else "; the check speaks against this model, so the interval does not hold"
         return Score(
             self.key,
             matches.value / records,
