@@ -19,7 +19,7 @@ from sfumato.dp.sql.language import evaluate, over_answers
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.operators import arguments
 from sfumato.dp.sql.propagation import linear, noisy_parts, number_of
-from sfumato.dp.sql.question import Question
+from sfumato.dp.sql.question import Question, is_whole
 
 
 def selects(question: Question, price: Price, node: exp.Expression) -> bool:
@@ -112,7 +112,7 @@ def as_divisor(question: Question, node: exp.Expression, part: exp.Expression, b
     surest = max(judged.low.shape[1] - 2, 1)
     clear = ((judged.low[:, surest] > 0) | (judged.high[:, surest] < 0))[:, None]
     low, high, lost = np.where(clear, box.low, -np.inf), np.where(clear, box.high, np.inf), np.where(clear, box.lost, True)
-    least = 1.0 if _is_whole(question, part) else 0.0
+    least = 1.0 if is_whole(question, part) else 0.0
     if ends is not None and np.all(ends.low >= 0) and (least > 0 or part is node.this or _of_one_sign(question, node.this)):
         low = np.maximum(box.low, least)
         # Nothing measured but zero or less: a divisor above zero may be anything.
@@ -170,30 +170,6 @@ def _is_left_over(question: Question, node: exp.Sub) -> bool:
     taken = {each.name: each for each in question.measurements if each.kind == "rows"}
     rows = [taken.get(each.count or "") if each is not None and each.linear else None for each in statistics]
     return rows[0] is not None and rows[1] is not None and rows[0].expression is None and rows[0].where is None
-
-
-def is_whole(question: Question, node: exp.Expression) -> bool:
-    """True for a column of whole numbers: a statistic, or a window over such."""
-    text = node.name.removeprefix(PLACEHOLDER)
-    window = question.windows.get(text)
-    if window is None:
-        return question.statistics[text].whole
-    if window.function == "avg":
-        return False
-    default = window.default is None or _is_whole(question, window.default)
-    return default and (window.argument is None or window.function == "count" or _is_whole(question, window.argument))
-
-
-def _is_whole(question: Question, node: exp.Expression) -> bool:
-    """True for sums and products of whole numbers."""
-    if isinstance(node, exp.Column) and node.name.removeprefix(PLACEHOLDER) in question.windows:
-        return is_whole(question, node)
-    if isinstance(node, exp.Column):
-        statistic = question.statistics.get(node.name.removeprefix(PLACEHOLDER))
-        return statistic is not None and statistic.steady and statistic.whole
-    if isinstance(node, exp.Literal):
-        return not node.is_string and float(node.this).is_integer()
-    return isinstance(node, (exp.Paren, exp.Add, exp.Sub, exp.Mul)) and all(_is_whole(question, part) for part in arguments(node))
 
 
 def _divides(node: exp.Expression, part: exp.Expression) -> bool:
