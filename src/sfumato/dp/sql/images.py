@@ -17,7 +17,7 @@ from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.language import evaluate, over_answers
 from sfumato.dp.sql.noise import Price
-from sfumato.dp.sql.operators import arguments
+from sfumato.dp.sql.operators import Cell, arguments
 from sfumato.dp.sql.propagation import linear, noisy_parts, number_of
 from sfumato.dp.sql.question import Question, is_whole
 
@@ -56,7 +56,7 @@ def is_share(question: Question, price: Price, node: exp.Expression) -> bool:
     """True for a number of a group over a sum of groups that it is among, where no noise chose those."""
     divisor = node.expression if isinstance(node, exp.Div) else None
     window = question.windows.get(divisor.name.removeprefix(PLACEHOLDER)) if isinstance(divisor, exp.Column) else None
-    if window is None or window.function != "sum" or window.argument is None or not noisy_parts(node.this):
+    if window is None or window.function.makes != "sum" or window.argument is None or not noisy_parts(node.this):
         return False
     chosen = window.chooses or question.having is not None or price.threshold is not None
     among = window.rows is None or all(side is None or side >= 0 for side in window.rows)
@@ -155,12 +155,12 @@ def _certain_ends(question: Question, text: str) -> tuple[float, float]:
     if window.argument is None:
         return 0.0, np.inf
     ends = certain(question, window.argument)
-    if ends is None or window.function in ("lag", "lead"):
+    if ends is None or window.function.makes == "neighbour":
         return -np.inf, np.inf
     low, high = float(ends.low.min()), float(ends.high.max())
-    if window.function == "sum":
+    if window.function.makes == "sum":
         return (0.0 if low >= 0 else -np.inf), (0.0 if high <= 0 else np.inf)
-    return (0.0, np.inf) if window.function == "count" else (low, high)
+    return (0.0, np.inf) if window.function.makes == "count" else (low, high)
 
 
 def _is_left_over(question: Question, node: exp.Sub) -> bool:
@@ -172,16 +172,9 @@ def _is_left_over(question: Question, node: exp.Sub) -> bool:
     return rows[0] is not None and rows[1] is not None and rows[0].expression is None and rows[0].where is None
 
 
-def _divides(node: exp.Expression, part: exp.Expression) -> bool:
-    """True where an expression divides by a part of it, or has no value for other reasons where that is zero."""
-    if isinstance(node, (exp.Ln, exp.Log)):
-        return part is arguments(node)[-1]
-    if isinstance(node, (exp.Div, exp.IntDiv)):
-        return part is node.expression
-    if not isinstance(node, exp.Pow) or part is not node.this:
-        return False
-    exponent = None if node.expression.find(exp.Column) is not None else number_of(evaluate(node.expression, {}))
-    return exponent is None or exponent < 0
+def _constant(node: exp.Expression) -> Cell:
+    """The value of what depends on no key and no statistic; missing for others."""
+    return None if node.find(exp.Column) is not None else evaluate(node, {})
 
 
 def image(
@@ -202,10 +195,11 @@ def image(
     if operator is None:
         return None
     if operator.image is not None:
+        divided_by = operator.divisor(node, _constant)
 
         def inside_box(part: exp.Expression) -> Box | None:
             box = image(part, parts, exact_box, divisor)
-            return divisor(node, part, box) if box is not None and _divides(node, part) else box
+            return divisor(node, part, box) if box is not None and part is divided_by else box
 
         return operator.image(node, inside_box)
     listed = arguments(node)

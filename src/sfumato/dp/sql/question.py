@@ -142,10 +142,10 @@ def _is_whole_column(question: Question, node: exp.Column) -> bool:
     window = question.windows.get(text)
     if window is None:
         return question.statistics[text].whole
-    if window.function == "avg":
+    if window.function.makes == "mean":
         return False
     default = window.default is None or is_whole(question, window.default)
-    return default and (window.argument is None or window.function == "count" or is_whole(question, window.argument))
+    return default and (window.argument is None or window.function.makes == "count" or is_whole(question, window.argument))
 
 
 def is_whole(question: Question, node: exp.Expression) -> bool:
