@@ -36,7 +36,7 @@ from sfumato.dp.sql.ordering import in_this_order
 from sfumato.dp.sql.quantile_margins import quantile_of
 from sfumato.dp.sql.question import Question, column_kind
 from sfumato.dp.sql.reach import ColumnLaw, Distances, Interval, Reach, stored_law
-from sfumato.dp.sql.statistic import Floats, Statistic
+from sfumato.dp.sql.statistic import Floats
 from sfumato.dp.sql.windows import window_values
 
 if TYPE_CHECKING:
@@ -348,22 +348,8 @@ def _statistics(question: Question, price: Price, measured: Measured) -> tuple[d
             values[text] = [value for value, _ in valued]
             quantiles[text] = NoisyQuantiles([float(value) for value, _ in valued], [reach for _, reach in valued])
             continue
-        computed: Floats = statistic.value(noisy)
-        values[text] = _whole(statistic, measured) if statistic.steady and statistic.whole else _present(computed)
+        values[text] = statistic.cells(noisy, measured.numbers)
     return values, quantiles
-
-
-def _present(values: Floats) -> list[Cell]:
-    """Numbers as cells; one that has no value is missing."""
-    return [None if number != number else number for number in values.tolist()]
-
-
-def _whole(statistic: Statistic, measured: Measured) -> list[Cell]:
-    """Whole numbers as they were drawn, however large."""
-    if statistic.linear:
-        return list(measured.numbers[statistic.parts[0]])
-    totals, counts = measured.numbers[statistic.total or ""], measured.numbers[statistic.count or ""]
-    return [total + int(statistic.centre) * count for total, count in zip(totals, counts, strict=True)]
 
 
 def _cell(cell: Cell, kind: str) -> Cell:
