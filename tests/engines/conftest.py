@@ -17,13 +17,9 @@ from sfumato.engines.memory import MemoryRelation
 OpenTable = Callable[[pa.Table], Relation]
 _NUMBERS = itertools.count()
 
-ENGINES = [
-    "memory",
-    "duckdb",
-    pytest.param("parquet", id="duckdb-parquet"),
-    pytest.param("postgres", marks=pytest.mark.postgres),
-    pytest.param("spark", marks=pytest.mark.spark),
-]
+MARKS = {"postgres": [pytest.mark.postgres], "spark": [pytest.mark.spark]}
+NAMES = {"memory": "memory", "duckdb": "duckdb", "parquet": "duckdb-parquet", "postgres": "postgres", "spark": "spark"}
+ENGINES = [pytest.param(engine, marks=MARKS.get(engine, ()), id=name) for engine, name in NAMES.items()]
 
 
 @pytest.fixture(params=ENGINES)

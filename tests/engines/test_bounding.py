@@ -20,7 +20,7 @@ from sfumato.engines.class_queries import ROWS
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.plan import validate
 from tests.engines import bounding_reference as ref
-from tests.engines.conftest import OpenTable
+from tests.engines.conftest import MARKS, NAMES, OpenTable
 from tests.engines.tables import rows as sorted_rows
 from tests.examples import examples
 
@@ -44,11 +44,22 @@ PEOPLE: list[ref.Row] = [
 ]
 NOT_MISSING = [row for row in PEOPLE if row[0] is not None]
 SHAPES = [((), ()), (("city",), ()), (("city",), ("year",)), ((), ("year",)), (("city", "year"), ()), (("city",), ("year", "n"))]
-#: Those that all engines are asked; the laws below go through every shape on one.
+#: Those that engines are asked; the laws below go through every shape on one. A shape takes Spark a second: one for each law.
 SOME_SHAPES = [SHAPES[0], SHAPES[2], SHAPES[4]]
 
 
-@pytest.mark.parametrize(("keys", "within"), SOME_SHAPES)
+def shapes_of(on_spark: int) -> pytest.MarkDecorator:
+    """Some shapes on every engine, and one of them on Spark."""
+    cases = [
+        pytest.param(engine, *shape, marks=MARKS.get(engine, ()), id=f"{name}-{number}")
+        for engine, name in NAMES.items()
+        for number, shape in enumerate(SOME_SHAPES)
+        if engine != "spark" or number == on_spark
+    ]
+    return pytest.mark.parametrize(("on_engine", "keys", "within"), cases, indirect=["on_engine"])
+
+
+@shapes_of(on_spark=1)
 def test_bounds_that_do_not_bite_leave_the_plain_grouping(
     on_engine: OpenTable, keys: tuple[str, ...], within: tuple[str, ...]
 ) -> None:
@@ -62,7 +73,7 @@ def test_bounds_that_do_not_bite_leave_the_plain_grouping(
     assert answer.schema.field("sum").type == pa.decimal128(38, 0)
 
 
-@pytest.mark.parametrize(("keys", "within"), SOME_SHAPES)
+@shapes_of(on_spark=1)
 def test_truncation_keeps_the_first_rows_and_groups(on_engine: OpenTable, keys: tuple[str, ...], within: tuple[str, ...]) -> None:
     relation: Any = on_engine(ref.table(PEOPLE))
     descending = (p.Order(e.Reference("year"), descending=True),)
@@ -73,7 +84,7 @@ def test_truncation_keeps_the_first_rows_and_groups(on_engine: OpenTable, keys: 
         assert sorted_rows(relation.run(plan)) == ref.aggregated(ref.first_kept(PEOPLE, plan, key), keys + within), bounds
 
 
-@pytest.mark.parametrize(("keys", "within"), SOME_SHAPES)
+@shapes_of(on_spark=2)
 def test_sampling_keeps_as_many_rows_and_groups_as_it_may(
     on_engine: OpenTable, keys: tuple[str, ...], within: tuple[str, ...]
 ) -> None:

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.errors import SchemaError
+from sfumato.engines import date_functions as d
 from sfumato.engines import expressions as e
 from sfumato.engines import functions as f
 from sfumato.engines import plan as p
+from sfumato.engines import text_functions as t
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.plan import validate
 from tests.engines.conftest import OpenTable
@@ -149,11 +151,11 @@ STARTS = ("year", "quarter", "month", "week", "day")
 def test_parts_and_starts_of_dates(on_engine: OpenTable, kind: e.Kind) -> None:
     values: list[Any] = DATES if kind == "date" else MOMENTS
     given = pa.date32() if kind == "date" else pa.timestamp("us")
-    asked: dict[str, e.Expression] = {f"part_{part}": f.DatePart(X, part) for part in PARTS}  # type: ignore[arg-type]
-    asked |= {f"start_{part}": f.DateStart(X, part) for part in STARTS}  # type: ignore[arg-type]
+    asked: dict[str, e.Expression] = {f"part_{part}": d.DatePart(X, part) for part in PARTS}  # type: ignore[arg-type]
+    asked |= {f"start_{part}": d.DateStart(X, part) for part in STARTS}  # type: ignore[arg-type]
     clock = {"hour": lambda m: m.hour, "minute": lambda m: m.minute}
     if kind == "datetime":
-        asked |= {f"part_{part}": f.DatePart(X, part) for part in clock}  # type: ignore[arg-type]
+        asked |= {f"part_{part}": d.DatePart(X, part) for part in clock}  # type: ignore[arg-type]
     found = computed(on_engine, values, kind, given, **asked)
     for part, function in {**PARTS, **(clock if kind == "datetime" else {})}.items():
         assert found[f"part_{part}"] == each(function, values), part
@@ -165,9 +167,9 @@ def test_text(on_engine: OpenTable) -> None:
     patterns = {"begins": "O%", "case": "o%", "one": "___", "percent": "100%", "any": "%", "within": "%\n%", "none": ""}
     found = computed(
         on_engine, TEXTS, "string", pa.string(),
-        lower=f.Lowered(X), upper=f.Uppered(X), length=f.Length(X),
-        first=f.TextPart(X, 1, 2), middle=f.TextPart(X, 2, 3), beyond=f.TextPart(X, 100, 5), nothing=f.TextPart(X, 1, 0),
-        **{name: f.Like(X, pattern) for name, pattern in patterns.items()},
+        lower=t.Lowered(X), upper=t.Uppered(X), length=t.Length(X),
+        first=t.TextPart(X, 1, 2), middle=t.TextPart(X, 2, 3), beyond=t.TextPart(X, 100, 5), nothing=t.TextPart(X, 1, 0),
+        **{name: t.Like(X, pattern) for name, pattern in patterns.items()},
     )  # fmt: skip
     assert found["lower"] == each(lambda t: "".join(c.lower() if c.isascii() else c for c in t), TEXTS)
     assert found["upper"] == each(lambda t: "".join(c.upper() if c.isascii() else c for c in t), TEXTS)
@@ -196,11 +198,11 @@ def test_text(on_engine: OpenTable) -> None:
         (f.Bucket(X, 1.0, 1.0, 3), "number", "bounds"),
         (f.Bucket(X, 0.0, math.inf, 3), "number", "bounds"),
         (f.Bucket(X, 0.0, 1.0, 0), "number", "parts"),
-        (f.DatePart(X, "hour"), "date", "does not apply"),
-        (f.DateStart(X, "week"), "instant", "does not apply"),
-        (f.Like(X, "a\\%"), "string", "backslash"),
-        (f.Like(X, "a\x00"), "string", "NUL"),
-        (f.TextPart(X, 0, 1), "string", "start"),
+        (d.DatePart(X, "hour"), "date", "does not apply"),
+        (d.DateStart(X, "week"), "instant", "does not apply"),
+        (t.Like(X, "a\\%"), "string", "backslash"),
+        (t.Like(X, "a\x00"), "string", "NUL"),
+        (t.TextPart(X, 0, 1), "string", "start"),
         (e.Arithmetic("+", e.Arithmetic("*", X, X), e.Arithmetic("*", X, X)), "integer", "38 digits"),
     ],
 )
@@ -222,7 +224,7 @@ def test_infinite_and_distant_dates_have_no_parts_in_postgres(postgres_url: str)
             "INSERT INTO far_dates VALUES ('infinity'), ('-infinity'), ('300000-01-01'), ('0044-03-15 BC'), (NULL)"
         )
     relation = PostgresRelation(postgres_url, "far_dates")
-    asked = (p.Named("year", f.DatePart(X, "year")), p.Named("week", f.DateStart(X, "week")))
+    asked = (p.Named("year", d.DatePart(X, "year")), p.Named("week", d.DateStart(X, "week")))
     answer = relation.run(p.Project(p.Scan(ROWS, (p.Field("x", "date"),)), asked))
     assert answer.column("year").null_count == answer.column("week").null_count == 5
 

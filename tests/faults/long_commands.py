@@ -37,7 +37,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     ),
     "compare": (
         *("compare", "people.csv", "--schema", "people.toml", "--workers", "2", "--no-cache", "--output", "map.html"),
-        *("--methods", "Mdav(k=[3, 4, 5])"),
+        *("--methods", "Mdav(k=[3, 4])"),
     ),
     "query": (
         *("query", "SELECT sex, COUNT(*) AS n FROM people GROUP BY sex", "--data", "people.csv", "--schema", "people.toml"),

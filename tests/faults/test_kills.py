@@ -201,6 +201,26 @@ def test_without_memory_files_a_file_is_unlinked_once_opened(own_temporary: Path
     test_memory_files_have_no_name(own_temporary)
 
 
+_LOST = """
+import os, signal, sys
+from contextlib import suppress
+from sfumato.cli import signals
+from sfumato.cli.main import main
+
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+signals.install()
+with suppress(SystemExit):
+    os.kill(os.getpid(), signal.SIGTERM)
+sys.argv = ["sfumato", "inspect", "nothing.csv"]
+main()
+"""
+
+
+def test_a_signal_that_a_library_made_an_error_of_is_still_told_by_the_exit_code(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", _LOST], cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 128 + signal.SIGTERM, done.stderr
+
+
 _INTERRUPTED = """
 import os, signal, sys
 from pathlib import Path

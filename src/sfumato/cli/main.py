@@ -93,6 +93,8 @@ def run(arguments: Sequence[str]) -> int:
             return _failed(error, _STOPPED, 130, as_json)
         if stop is not None:
             raise stop from None
+        if (heard := signals.stopped_by()) is not None:
+            raise SystemExit(128 + heard) from None
         return _reported(error, as_json)
     if code == 130:
         complain(_STOPPED)

@@ -25,6 +25,7 @@ STOPPED = tuple(128 + number for number in STOPS)
 _ASK_AGAIN = 0.02
 _COMPILER = ("llvmlite", "numba")
 
+_heard: list[int] = []
 _interrupts: list[int] = []
 _waiting: list[int] = []
 
@@ -65,7 +66,13 @@ def interrupted() -> bool:
     return bool(_interrupts)
 
 
+def stopped_by() -> int | None:
+    """The signal that came last, None where none came: as `interrupted`, for what the exception of any of them became."""
+    return _heard[-1] if _heard else None
+
+
 def _arrived(number: int, frame: FrameType | None) -> None:
+    _heard.append(number)
     impatient = bool(_interrupts) or not hasattr(signal, "SIGALRM")
     if number == signal.SIGINT:
         _interrupts.append(number)

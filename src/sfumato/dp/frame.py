@@ -5,15 +5,14 @@ Every step returns a new builder; nothing is read before `ask`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from sqlglot import exp
 
 from sfumato.core.errors import ParameterError
-from sfumato.core.exact import Number
-from sfumato.dp.sql.noise import Request
+from sfumato.dp.session_arguments import QuestionOptions
 from sfumato.dp.sql.parse import parse_expression, sql_text, without_alias
 
 if TYPE_CHECKING:
@@ -98,30 +97,10 @@ class Frame:
             query = query.order_by(exp.Ordered(this=node, desc=term.startswith("-"), nulls_first=False))
         return query if self.first is None else query.limit(self.first)
 
-    def ask(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        keys: Mapping[str, Sequence[object]] | None = None,
-    ) -> QueryAnswer:
-        """The noisy answer at this cost; `keys` declares the values of grouping keys whose domain the schema does not."""
-        bounds = self.session._bounded(max_rows, max_groups)
-        return self.session.ask(self.select(), Request(epsilon, delta, rho), bounds, keys)
+    def ask(self, **options: Unpack[QuestionOptions]) -> QueryAnswer:
+        """The noisy answer at the cost of `epsilon`, `delta` and `rho`; see `Session.sql` for these and the other options."""
+        return self.session.ask(self.select(), *self.session._stated(options))
 
-    def explain(
-        self,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        keys: Mapping[str, Sequence[object]] | None = None,
-    ) -> Explanation:
+    def explain(self, **options: Unpack[QuestionOptions]) -> Explanation:
         """What it would cost and how far it may be off."""
-        bounds = self.session._bounded(max_rows, max_groups)
-        return self.session._explained(self.select(), Request(epsilon, delta, rho), bounds, keys)
+        return self.session._explained(self.select(), *self.session._stated(options))

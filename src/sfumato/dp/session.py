@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.exact import Number
@@ -23,8 +23,7 @@ from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
 from sfumato.dp.book import OtherLedger, open_book, other_ledgers
 from sfumato.dp.releasing import charged_run
-from sfumato.dp.session_arguments import dataset_of, key_values, named_tables
-from sfumato.dp.session_batches import Batches
+from sfumato.dp.session_arguments import QuestionOptions, dataset_of, key_values, named_tables
 from sfumato.engines.sql_relation import lenient
 from sfumato.ledger.amounts import LossAmount
 
@@ -36,30 +35,30 @@ if TYPE_CHECKING:
     from sfumato.dp.frame import Frame
     from sfumato.dp.sql.answer import QueryAnswer
     from sfumato.dp.sql.asking_once import Asker
+    from sfumato.dp.sql.batch import BatchAnswer, BatchCost, Parts
     from sfumato.dp.sql.description import QueryDescription
     from sfumato.dp.sql.explanation import Explanation
     from sfumato.dp.sql.noise import DeclaredBounds, Price, Request
     from sfumato.dp.sql.paid_bounds import PaidBounds
     from sfumato.dp.sql.paid_contributions import PaidContributions
     from sfumato.dp.sql.question import Question
+    from sfumato.engines.expressions import Value
     from sfumato.ledger.ledger import Ledger
 
 
-class Session(Batches):
+class Session:
     """Questions of one analyst to the tables of one dataset.
 
-    `data` is a table (a query may call it as it likes), or several by name; `public` are tables that need no protection.
-    `unit` names the column whose
-    values are the people (or other units) to protect, or is "record" where each record is a unit; without it the schema says
-    so, and one that has names of people and says neither is refused. A budget is about one unit: what
-    would protect another than the ledger's is refused. One unit contributes at most
-    `max_rows` rows to each of at most `max_groups` groups of a question, chosen by `bounding`: at random ("sample") or
-    the first in `order` ("truncate"); rows beyond that are left out, so that neither bound is assumed: a question that
-    needs one is refused until it is declared here or with the question. `budget` may lower what the ledger grants, and
-    becomes the first grant where nobody was granted anything on the dataset yet. `version` tells versions of the data
-    apart: a stored answer is shown again for the same version only. A keyed digest of the tables, taken here, tells the
-    owner in the ledger (`ledger.versions`) when the data changed under the same version; `digest=False` leaves it out.
-    With a `seed` the noise is a demonstration and is certified as such.
+    `data` is a table (a query may call it as it likes), or several by name; `public` are tables that need no protection. `unit`
+    names the column whose values are the people (or other units) to protect, or is "record" where each record is a unit;
+    without it the schema says so, and one that has names of people and says neither is refused. A budget is about one unit:
+    what would protect another than the ledger's is refused. One unit contributes at most `max_rows` rows to each of at most
+    `max_groups` groups of a question, chosen by `bounding`: at random ("sample") or the first in `order` ("truncate"); rows
+    beyond that are left out, so that neither bound is assumed: a question that needs one is refused until it is declared here
+    or with the question. `budget` may lower what the ledger grants, and becomes the first grant where nobody was granted
+    anything on the dataset yet. `version` tells versions of the data apart: a stored answer is shown again for the same version
+    only. A keyed digest of the tables, taken here, tells the owner in the ledger (`ledger.versions`) when the data changed
+    under the same version; `digest=False` leaves it out. With a `seed` the noise is a demonstration and is certified as such.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
@@ -126,25 +125,28 @@ class Session(Batches):
         """Whether a private table has a column that names the unit; without one each record is a unit of its own."""
         return any(table.unit is not None for table in self._catalogue.tables.values())
 
-    def sql(
-        self,
-        query: str,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        keys: Mapping[str, Sequence[object]] | None = None,
-    ) -> QueryAnswer:
+    def sql(self, query: str, **options: Unpack[QuestionOptions]) -> QueryAnswer:
         """Answer a question at this cost. What was measured before, as finely or finer, is shown again and costs nothing.
 
-        `keys` declares the values of grouping keys whose domain the schema does not: `keys={"city": ["Bern", "Basel"]}`, or a
-        SELECT of one column of public tables. Every combination of the keys' values is a group.
+        The cost is `epsilon`, with `delta` where keys are discovered, or `rho`. `max_rows` and `max_groups` go before the
+        session's. `keys` declares the values of grouping keys whose domain the schema does not:
+        `keys={"city": ["Bern", "Basel"]}`, or a SELECT of one column of public tables. Every combination of them is a group.
         """
-        from sfumato.dp.sql.noise import Request
+        return self.ask(self._parsed(query), *self._stated(options))
 
-        return self.ask(self._parsed(query), Request(epsilon, delta, rho), self._bounded(max_rows, max_groups), keys)
+    def sql_batch(self, queries: Sequence[str], **options: Unpack[QuestionOptions]) -> BatchAnswer:
+        """Answer several questions, each at this loss, under one charge: all of them or none.
+
+        The charge is the sum of their losses, and of questions that provably have no unit in common the largest alone; `batch`
+        says which beforehand. Options are those of `sql`; `keys` are for the questions that have such a grouping key.
+        """
+        from sfumato.dp.sql.asking_batch import answer_batch
+        from sfumato.dp.sql.measuring import check_plans
+
+        asked, parts = self._several(queries, options)
+        for question, priced in asked:
+            check_plans(question, priced)
+        return answer_batch(self._asker(), asked, parts)
 
     def table(self, name: str | None = None) -> Frame:
         """A builder of questions about a table: `session.table().where("age > 30").group_by("city").agg(n="COUNT(*)")`."""
@@ -152,29 +154,34 @@ class Session(Batches):
 
         return Frame(self, self._catalogue.table(name or next(iter(self._tables))).name)
 
-    def explain(
-        self,
-        query: str,
-        *,
-        epsilon: Number | None = None,
-        delta: Number | None = None,
-        rho: Number | None = None,
-        max_rows: int | None = None,
-        max_groups: int | None = None,
-        keys: Mapping[str, Sequence[object]] | None = None,
-        confidence: float = 0.95,
-    ) -> Explanation:
-        """Sensitivity, noise, expected error and cost; nothing is spent and no row is read."""
-        from sfumato.dp.sql.noise import Request
+    def explain(self, query: str, *, confidence: float = 0.95, **options: Unpack[QuestionOptions]) -> Explanation:
+        """Sensitivity, noise, expected error and cost; nothing is spent and no row is read. Options are those of `sql`."""
+        return self._explained(self._parsed(query), *self._stated(options), confidence)
 
-        request = Request(epsilon, delta, rho)
-        return self._explained(self._parsed(query), request, self._bounded(max_rows, max_groups), keys, confidence)
+    def batch(self, queries: Sequence[str], *, confidence: float = 0.95, **options: Unpack[QuestionOptions]) -> BatchCost:
+        """What several questions cost as one batch, before any is asked: each at the given loss. Nothing is spent."""
+        from sfumato.dp.sql.batch import BatchCost
+        from sfumato.dp.sql.explanation import explain
+
+        asked, parts = self._several(queries, options)
+        notes = tuple(self._with_earlier(explain(question, priced, confidence)) for question, priced in asked)
+        return BatchCost(notes, parts.loss([note.loss for note in notes]), parts.sentence)
 
     def describe(self, query: str, *, keys: Mapping[str, Sequence[object]] | None = None) -> QueryDescription:
         """The columns of the answer: names, kinds, bounds, and which have noise. Nothing is spent and no row is read."""
         from sfumato.dp.sql.description import describe
 
         return describe(self._question(self._parsed(query), keys))
+
+    def describe_batch(
+        self, queries: Sequence[str], *, keys: Mapping[str, Sequence[object]] | None = None
+    ) -> tuple[tuple[QueryDescription, ...], str]:
+        """The columns of each answer of a batch, and in words how their costs would compose. Nothing is spent."""
+        from sfumato.dp.sql.batch import parts_of
+        from sfumato.dp.sql.description import describe
+
+        questions = self._questions(queries, keys)
+        return tuple(map(describe, questions)), parts_of(questions).sentence
 
     def cost(
         self,
@@ -242,14 +249,10 @@ class Session(Batches):
         """
         from sfumato.core.exact import exact
         from sfumato.dp.sql.noise import Request
-        from sfumato.dp.sql.paid_contributions import bound_of, contribution_query, grouping_keys, paid_contributions
+        from sfumato.dp.sql.paid_contributions import bound_of, contribution_queries, paid_contributions
 
-        asked_table = self._catalogue.table(table or next(iter(self._tables)))
-        if asked_table.unit is None:
-            raise ParameterError("each record is a unit of its own here, so that there are no contributions to bound")
+        queries = contribution_queries(self._catalogue.table(table or next(iter(self._tables))), by)
         require(0 < share <= 1, "share lies between 0 and 1")
-        keys = grouping_keys(by, asked_table)
-        queries = [contribution_query(asked_table.name, asked_table.unit, each) for each in ([], keys)[: 2 if keys else 1]]
         request = Request(exact(epsilon, "epsilon") / len(queries))
         for query in queries:  # what is refused is refused before anything is charged
             self._explained(query.copy(), request, self._bounds, None)
@@ -283,16 +286,8 @@ class Session(Batches):
         protected = self._catalogue.table(table or next(iter(self._tables)))
         source = default(self._seed)
         not_covered = self._not_covered()
-        outcome = charged_run(
-            algorithm,
-            protected,
-            self._book,
-            self.dataset,
-            self.analyst,
-            randomness=source,
-            progress=progress,
-            for_owner=for_owner,
-        )
+        account = (self._book, self.dataset, self.analyst)
+        outcome = charged_run(algorithm, protected, *account, randomness=source, progress=progress, for_owner=for_owner)
         return replace(outcome, details={**outcome.details, "not_covered": not_covered})
 
     def ask(
@@ -313,8 +308,14 @@ class Session(Batches):
         source = (self._version, self._seed, self._source)
         return Asker(self._book, self.dataset, self.analyst, *source, tuple(self._not_covered()))
 
-    def _reader(self, query: str, keys: Mapping[str, Sequence[object]] | None) -> Question:
-        return self._question(self._parsed(query), keys)
+    def _several(self, queries: Sequence[str], options: QuestionOptions) -> tuple[list[tuple[Question, Price]], Parts]:
+        """The questions of a batch with their prices, and which of them have no unit in common."""
+        from sfumato.dp.sql.batch import parts_of
+        from sfumato.dp.sql.noise import price
+
+        request, bounds, keys = self._stated(options)
+        questions = self._questions(queries, keys)
+        return [(question, price(question, request, bounds)) for question in questions], parts_of(questions)
 
     def _explained(
         self,
@@ -343,24 +344,48 @@ class Session(Batches):
         return parse(query)
 
     def _question(self, select: exp.Select, keys: Mapping[str, Sequence[Any]] | None) -> Question:
-        from sfumato.dp.sql.parse import check_size
-        from sfumato.dp.sql.question import understand
-
-        check_size(select)
-        from sfumato.dp.sql.public_lists import is_list_query, public_values
-
-        declared = {
-            name: public_values(name, str(values), self._catalogue) if is_list_query(values) else key_values(name, values)
-            for name, values in (keys or {}).items()
-        }
-        try:
-            question = understand(select, self._catalogue, declared, self._bounds.order)
-        except RecursionError:
-            raise Unsupported("the query is too deeply nested") from None
+        declared = self._declared(keys)
+        question = self._understood(select, declared)
         unknown = [name for name in declared if name not in {key.label for key in question.keys}]
         if unknown:
             raise Unsupported(f"keys={{…}} names '{unknown[0][:60]}', which is not a grouping key of the query")
         return question
+
+    def _questions(self, queries: Sequence[str], keys: Mapping[str, Sequence[Any]] | None) -> list[Question]:
+        """The questions of a batch; values of keys are for those that have such a key."""
+        from sfumato.dp.sql.batch import check_batch, understood
+
+        declared = self._declared(keys)
+        return understood(check_batch(queries), declared, lambda query: self._understood(self._parsed(query), declared))
+
+    def _declared(self, keys: Mapping[str, Sequence[Any]] | None) -> dict[str, tuple[Value, ...]]:
+        """The values of keys, those of public lists looked up."""
+        from sfumato.dp.sql.public_lists import is_list_query, public_values
+
+        return {
+            name: public_values(name, str(values), self._catalogue) if is_list_query(values) else key_values(name, values)
+            for name, values in (keys or {}).items()
+        }
+
+    def _understood(self, select: exp.Select, declared: Mapping[str, tuple[Value, ...]]) -> Question:
+        from sfumato.dp.sql.parse import check_size
+        from sfumato.dp.sql.question import understand
+
+        check_size(select)
+        try:
+            return understand(select, self._catalogue, declared, self._bounds.order)
+        except RecursionError:
+            raise Unsupported("the query is too deeply nested") from None
+
+    def _stated(self, options: QuestionOptions) -> tuple[Request, DeclaredBounds, Mapping[str, Sequence[Any]] | None]:
+        """The loss that a question may cost, what one unit may contribute to it, and values of its keys."""
+        from sfumato.dp.sql.noise import Request
+
+        unknown = sorted(options.keys() - QuestionOptions.__annotations__.keys())
+        if unknown:
+            raise TypeError(f"a question has no option {unknown[0]!r}; there are {', '.join(QuestionOptions.__annotations__)}")
+        request = Request(options.get("epsilon"), options.get("delta"), options.get("rho"))
+        return request, self._bounded(options.get("max_rows"), options.get("max_groups")), options.get("keys")
 
     def _bounded(self, max_rows: int | None, max_groups: int | None) -> DeclaredBounds:
         stated = self._bounds

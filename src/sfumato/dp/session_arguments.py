@@ -4,13 +4,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from sfumato.core.errors import ParameterError
+from sfumato.core.exact import Number
 from sfumato.data.microdata import Microdata
 
 if TYPE_CHECKING:
     from sfumato.engines.expressions import Value
+
+
+class QuestionOptions(TypedDict, total=False):
+    """What comes with a question: the loss that it may cost, what one unit may contribute, and values of its grouping keys.
+
+    The loss is one of: `epsilon`; `epsilon` and `delta`; `rho`; `rho` and `delta`. `Session.sql` says what the others mean.
+    """
+
+    epsilon: Number | None
+    delta: Number | None
+    rho: Number | None
+    max_rows: int | None
+    max_groups: int | None
+    keys: Mapping[str, Sequence[object]] | None
 
 
 def named_tables(data: Microdata | Mapping[str, Microdata]) -> dict[str, Microdata]:

@@ -1,17 +1,13 @@
-"""All functions of one term and constants: of numbers beside plain arithmetic, of dates and of text.
+"""Functions of a number and constants beside plain arithmetic: clamping, rounding, division, buckets.
 
 Each is total, as every expression is, and has everything in one place: what it takes, what it gives, and its SQL.
 """
 
 from __future__ import annotations
 
-import datetime
 import math
-import string
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
-from typing import Literal as OneOf
+from typing import ClassVar
 
 from sqlglot import exp
 
@@ -26,16 +22,9 @@ from sfumato.engines.expressions import (
     Kind,
     expect,
     expect_whole,
-    kind_of_value,
     within,
 )
-from sfumato.engines.sql_values import as_kind, clamp, literal, moderate, text_literal
-
-DatePartName: TypeAlias = OneOf["year", "quarter", "month", "day", "hour", "minute", "weekday", "day_of_year"]
-DateStartName: TypeAlias = OneOf["year", "quarter", "month", "week", "day"]
-
-_FIELDS: Mapping[str, str] = {"weekday": "isodow", "day_of_year": "doy"}
-_SPARK_FIELDS: Mapping[str, str] = {"weekday": "DAYOFWEEK_ISO", "day_of_year": "DOY"}
+from sfumato.engines.sql_values import as_kind, clamp, literal, moderate
 
 #: Added to a number that is divided next: too small to change a part, large enough that nothing underflows.
 _NUDGE = 1e-200
@@ -297,132 +286,3 @@ class Bucket(Function):
     @property
     def copies(self) -> int:
         return 2
-
-
-@dataclass(frozen=True)
-class DatePart(Function):
-    """A part of a date or datetime as a whole number; weekdays are 1 (Monday) to 7. Missing outside the years 1 to 9999."""
-
-    part: DatePartName
-
-    def kind(self, kind: Kind) -> Kind:
-        expect(kind, {"datetime"} if self.part in ("hour", "minute") else {"date", "datetime"}, self.part)
-        return "integer"
-
-    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
-        name = (_SPARK_FIELDS if dialect == "spark" else _FIELDS).get(self.part, self.part)
-        part = exp.Anonymous(this="DATE_PART", expressions=[text_literal(name), term])
-        return in_calendar(term, kind, as_kind(part, "integer", dialect), dialect)
-
-
-@dataclass(frozen=True)
-class DateStart(Function):
-    """The first day of the year, quarter, month, week (Monday) or day in which a date or datetime lies.
-
-    Missing outside the years 1 to 9999.
-    """
-
-    part: DateStartName
-
-    def kind(self, kind: Kind) -> Kind:
-        expect(kind, {"date", "datetime"}, self.part)
-        return "date"
-
-    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
-        return in_calendar(term, kind, self._start(as_kind(term.copy(), "date", dialect), dialect), dialect)
-
-    def _start(self, day: exp.Expression, dialect: Dialect) -> exp.Expression:
-        if self.part == "day":
-            return day
-        if dialect == "spark":
-            return exp.Anonymous(this="TRUNC", expressions=[day, text_literal(self.part)])
-        moment = as_kind(day, "datetime", dialect)
-        return as_kind(exp.Anonymous(this="DATE_TRUNC", expressions=[text_literal(self.part), moment]), "date", dialect)
-
-
-def in_calendar(term: exp.Expression, kind: Kind, value: exp.Expression, dialect: Dialect) -> exp.Expression:
-    """A value for the years in which all engines have a calendar, not for the infinities of PostgreSQL and DuckDB."""
-    if kind == "date":
-        first, last = (literal(day, kind, dialect) for day in (datetime.date.min, datetime.date.max))
-    else:
-        first, last = (literal(moment, kind, dialect) for moment in (datetime.datetime.min, datetime.datetime.max))
-    return exp.Case(ifs=[exp.If(this=exp.Between(this=term.copy(), low=first, high=last), true=value)])
-
-
-@dataclass(frozen=True)
-class Like(Function):
-    """The text matches a pattern in which % stands for any text and _ for any character; case matters."""
-
-    pattern: str
-
-    def kind(self, kind: Kind) -> Kind:
-        expect(kind, {"string"}, "Like")
-        kind_of_value(self.pattern)
-        if "\\" in self.pattern:
-            raise Unsupported("a pattern of Like may not contain a backslash: engines read it differently")
-        return "boolean"
-
-    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
-        return exp.Like(this=term, expression=text_literal(self.pattern))
-
-
-@dataclass(frozen=True)
-class TextPart(Function):
-    """At most `length` characters of the text, from the one with number `start` (the first has number 1)."""
-
-    start: int
-    length: int
-
-    def kind(self, kind: Kind) -> Kind:
-        expect(kind, {"string"}, "TextPart")
-        if not (1 <= self.start < 2**31 and 0 <= self.length < 2**31):
-            raise Unsupported("TextPart needs a start of at least 1 and a length of at least 0")
-        return "string"
-
-    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
-        numbers = [exp.Literal.number(self.start), exp.Literal.number(self.length)]
-        return as_kind(exp.Anonymous(this="SUBSTRING", expressions=[term, *numbers]), "string", dialect)
-
-
-@dataclass(frozen=True)
-class Length(Function):
-    """The number of characters (code points) of the text."""
-
-    def kind(self, kind: Kind) -> Kind:
-        expect(kind, {"string"}, "Length")
-        return "integer"
-
-    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
-        return as_kind(exp.Anonymous(this="LENGTH", expressions=[term]), "integer", dialect)
-
-
-@dataclass(frozen=True)
-class _Letters(Function):
-    """The text with some letters changed for others, and no other letter."""
-
-    old: ClassVar[str] = ""
-    new: ClassVar[str] = ""
-
-    def kind(self, kind: Kind) -> Kind:
-        expect(kind, {"string"}, type(self).__name__)
-        return "string"
-
-    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
-        letters = [text_literal(self.old), text_literal(self.new)]
-        return as_kind(exp.Anonymous(this="TRANSLATE", expressions=[term, *letters]), "string", dialect)
-
-
-@dataclass(frozen=True)
-class Lowered(_Letters):
-    """The text with A to Z in lower case; other letters stay, because engines disagree about them."""
-
-    old: ClassVar[str] = string.ascii_uppercase
-    new: ClassVar[str] = string.ascii_lowercase
-
-
-@dataclass(frozen=True)
-class Uppered(_Letters):
-    """The text with a to z in upper case; other letters stay, because engines disagree about them."""
-
-    old: ClassVar[str] = string.ascii_lowercase
-    new: ClassVar[str] = string.ascii_uppercase

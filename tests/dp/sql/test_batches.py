@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def shop(**options: Any) -> sf.Session:
 
 def apart(session: sf.Session, *queries: str) -> bool:
     """Whether no unit is in two of the questions, as far as is proved."""
-    parts = parts_of([session._reader(query, None) for query in queries])
+    parts = parts_of([session._question(session._parsed(query), None) for query in queries])
     return len(parts.apart) == len(queries) * (len(queries) - 1) // 2
 
 
@@ -213,7 +214,7 @@ def check_apart(customers: list[dict[str, Any]], orders: list[dict[str, Any]], q
     def all_of(leave_out: int | None) -> tuple[Parts, list[Any]]:
         kept = [[row for row in table if row["customer_id"] != leave_out or leave_out is None] for table in (customers, orders)]
         session = random_shop(*kept)
-        questions = [session._reader(query, None) for query in queries]
+        questions = [session._question(session._parsed(query), None) for query in queries]
         numbers = [measured(each, price(each, Request(epsilon=1), session._bounds)) for each in questions]
         return parts_of(questions), numbers
 
@@ -246,7 +247,7 @@ def test_a_unit_whose_rows_contradict_the_declaration_still_counts_in_one_part()
     assert check_apart([], rows, queries) == 3
     session = random_shop([], rows)
     exact = [next(iter(measured(q, price(q, Request(epsilon=1), session._bounds)).values())) for q in
-             (session._reader(query, None) for query in queries)]  # fmt: skip
+             (session._question(session._parsed(query), None) for query in queries)]  # fmt: skip
     assert exact == [{(): 2}, {(): 2}, {(): 1}]  # unit 1 has two rows in Basel, the least of its cities, and none elsewhere
 
 
@@ -310,6 +311,39 @@ def test_the_same_question_twice_is_measured_and_charged_once() -> None:
     one = "SELECT COUNT(*) AS n FROM orders"
     twice = session.sql_batch([one, "SELECT COUNT(*) AS m FROM orders", "SELECT COUNT(*) FROM customers"], epsilon="0.3")
     assert twice[0].table["n"] == twice[1].table["m"] and str(session.remaining()) == "ε = 0.4"
+
+
+def test_each_query_is_read_once_and_each_pair_proved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfumato.dp.sql import batch, question
+
+    calls: Counter[str] = Counter()
+
+    def counted(module: Any, name: str) -> None:
+        real = getattr(module, name)
+
+        def called(*given: Any, **named: Any) -> Any:
+            calls[name] += 1
+            return real(*given, **named)
+
+        monkeypatch.setattr(module, name, called)
+
+    counted(question, "understand")
+    counted(batch, "certainly_disjoint")
+    coupons = "SELECT coupon, COUNT(*) AS n FROM orders WHERE city = 'Basel' GROUP BY coupon"
+    keys = {"coupon": ["spring"]}
+    for asked in (shop().sql_batch, shop().batch):
+        calls.clear()
+        asked([coupons, *BY_CITY[1:]], epsilon=1, keys=keys)
+        count = len(BY_CITY)
+        assert calls == {"understand": count, "certainly_disjoint": count * (count - 1) // 2}
+
+
+def test_an_option_that_no_question_has_is_refused() -> None:
+    session = shop()
+    for asked in (session.sql, session.explain, session.table("orders").agg(n="COUNT(*)").ask):
+        with pytest.raises(TypeError, match="no option 'epsilom'; there are epsilon, delta, rho"):
+            asked(*([] if asked.__name__ == "ask" else [BY_CITY[0]]), epsilom=1)  # type: ignore[operator]
+    assert session.remaining() == shop().remaining()
 
 
 def test_kinds_of_loss_and_of_arguments() -> None:

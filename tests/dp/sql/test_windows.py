@@ -204,10 +204,10 @@ def test_many_groups_take_no_longer_than_a_few_of_them_each() -> None:
     from sqlglot import exp
 
     from sfumato.dp.sql.ordering import Ordering
-    from sfumato.dp.sql.windows import WindowColumn, window_values
+    from sfumato.dp.sql.windows import WindowColumn, WindowFunction, window_values
 
     column = exp.column(exp.to_identifier("x", quoted=True))
     rows = [(place, {"x": place % 7}) for place in range(20_000)]
-    window = WindowColumn("sum", column, (), (Ordering(column, False, False),))
+    window = WindowColumn(WindowFunction(exp.Sum, "sum"), column, (), (Ordering(column, False, False),))
     running = window_values(window, rows)
     assert running.values[0] == 0 and running.values[6] == sum(row["x"] for _, row in rows)

@@ -61,8 +61,9 @@ class QueryAggregate:
 
     Measured are rows, units, a sum, moments (the number of rows, a sum around the middle of the bounds and, with `squares`, one
     of squares), pairs (moments of two columns and the sum of their products) or a tree of counts, in which it has a `rank`.
-    `sample` divides by one row less, `root` takes the root. Within one unit an engine computes it as `per_unit`, None where it is
-    not offered there.
+    `sample` divides by one row less, `root` takes the root. Of a pair `squared` says of which of its columns squares are
+    measured, and `at_zero` that the line of least squares is asked for at 0. Within one unit an engine computes it as
+    `per_unit`, None where it is not offered there.
     """
 
     function: str
@@ -77,6 +78,8 @@ class QueryAggregate:
     squares: bool = False
     sample: bool = False
     root: bool = False
+    squared: tuple[bool, bool] = (False, False)
+    at_zero: bool = False
     per_unit: Literal["count", "count_distinct", "sum", "min", "max"] | None = None
 
 
@@ -265,7 +268,7 @@ ROWS = (
     ),
     QueryAggregate(
         "corr", "CORR(a, b)", "correlation of the rows where both are known, -1 to 1; missing where one of them does not vary",
-        "pairs", (exp.Corr,), _pair, offered="CORR", called="CORR",
+        "pairs", (exp.Corr,), _pair, offered="CORR", called="CORR", squared=(True, True),
     ),
     QueryAggregate(
         "covar_pop", "COVAR_POP(a, b)", "covariance of the rows where both are known", "pairs", (exp.CovarPop,), _pair,
@@ -276,13 +279,13 @@ ROWS = (
     ),
     QueryAggregate(
         "regr_slope", "REGR_SLOPE(b, a)", "slope of the line of least squares of b on a, where both are known", "pairs",
-        (exp.RegrSlope,), _pair, offered="REGR_SLOPE", called="REGR",
+        (exp.RegrSlope,), _pair, offered="REGR_SLOPE", called="REGR", squared=(True, False),
     ),
     QueryAggregate(
         "regr_intercept", "REGR_INTERCEPT(b, a)", "where that line is at a = 0", "pairs", (exp.RegrIntercept,), _pair,
-        called="REGR",
+        called="REGR", squared=(True, False), at_zero=True,
     ),
-    QueryAggregate("corr", "REGR_R2(b, a)", "square of `CORR(b, a)`", "pairs", (exp.RegrR2,), _pair, called="CORR"),
+    QueryAggregate("corr", "REGR_R2(b, a)", "square of `CORR(b, a)`", "pairs"),
     QueryAggregate(
         "min", "MIN(a)", "smallest value, kept clear of the end by the noise of a rank; exact per unit", "tree", (exp.Min,),
         offered="MIN", called="MIN", rank=Fraction(0), per_unit="min",
@@ -305,7 +308,8 @@ ROWS = (
         (exp.PercentileCont, exp.PercentileDisc), _percentile, called="QUANTILE",
     ),
 )  # fmt: skip
-AGGREGATES = {row.function: row for row in ROWS}
+#: By what each is called in what is kept, the first of several spellings.
+AGGREGATES = {row.function: row for row in reversed(ROWS)}
 _BY_NODE = {node: row for row in ROWS for node in row.nodes}
 _OFFERED = [row.offered for row in ROWS if row.offered]
 #: The aggregates that a refusal offers.

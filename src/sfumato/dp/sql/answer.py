@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sqlglot import exp
 
 from sfumato.core.certificate import plain
 from sfumato.core.errors import LedgerError
@@ -27,7 +26,6 @@ from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.column_errors import NO_ERROR, column_errors, column_law
 from sfumato.dp.sql.grouping import KEY
-from sfumato.dp.sql.images import is_whole
 from sfumato.dp.sql.language import evaluate
 from sfumato.dp.sql.list_columns import with_lists
 from sfumato.dp.sql.margins import NoisyQuantiles, Possible
@@ -36,9 +34,9 @@ from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.operators import Cell
 from sfumato.dp.sql.ordering import in_this_order
 from sfumato.dp.sql.quantile_margins import quantile_of
-from sfumato.dp.sql.question import Question
+from sfumato.dp.sql.question import Question, column_kind
 from sfumato.dp.sql.reach import ColumnLaw, Distances, Interval, Reach, stored_law
-from sfumato.dp.sql.statistic import Floats, Statistic
+from sfumato.dp.sql.statistic import Floats
 from sfumato.dp.sql.windows import window_values
 
 if TYPE_CHECKING:
@@ -314,7 +312,7 @@ def put_together(question: Question, price: Price, measured: Measured) -> Answer
         shown = shown[: question.limit]
     cells = tuple(tuple(evaluate(column.expression, row) for column in question.shown) for _, row in shown)
     places, keys = [place for place, _ in shown], [measured.groups[place] for place, _ in shown]
-    kinds = tuple(_kind(question, column.expression, [row[i] for row in cells]) for i, column in enumerate(question.shown))
+    kinds = tuple(column_kind(question, column.expression) for column in question.shown)
 
     def off() -> CellErrors:
         laws = tuple(column_law(question, price, column.expression) for column in question.shown)
@@ -350,39 +348,8 @@ def _statistics(question: Question, price: Price, measured: Measured) -> tuple[d
             values[text] = [value for value, _ in valued]
             quantiles[text] = NoisyQuantiles([float(value) for value, _ in valued], [reach for _, reach in valued])
             continue
-        computed: Floats = statistic.value(noisy)
-        values[text] = _whole(statistic, measured) if statistic.steady and statistic.whole else _present(computed)
+        values[text] = statistic.cells(noisy, measured.numbers)
     return values, quantiles
-
-
-def _present(values: Floats) -> list[Cell]:
-    """Numbers as cells; one that has no value is missing."""
-    return [None if number != number else number for number in values.tolist()]
-
-
-def _whole(statistic: Statistic, measured: Measured) -> list[Cell]:
-    """Whole numbers as they were drawn, however large."""
-    if statistic.linear:
-        return list(measured.numbers[statistic.parts[0]])
-    totals, counts = measured.numbers[statistic.total or ""], measured.numbers[statistic.count or ""]
-    return [total + int(statistic.centre) * count for total, count in zip(totals, counts, strict=True)]
-
-
-def _kind(question: Question, expression: exp.Expression, cells: Sequence[Cell]) -> str:
-    if isinstance(expression, exp.Column):
-        if expression.name.startswith(KEY):
-            return question.keys[int(expression.name.removeprefix(KEY))].kind
-        statistic = question.statistics.get(expression.name.removeprefix(PLACEHOLDER))
-        whole = statistic.whole if statistic is not None else is_whole(question, expression)
-        return "integer" if whole else "number"
-    present = [cell for cell in cells if cell is not None]
-    if present and all(isinstance(cell, bool) for cell in present):
-        return "boolean"
-    if present and all(isinstance(cell, str) for cell in present):
-        return "string"
-    if present and all(isinstance(cell, datetime.date) for cell in present):
-        return "date"
-    return "number"
 
 
 def _cell(cell: Cell, kind: str) -> Cell:

@@ -14,19 +14,16 @@ from sfumato.core.params import parameters
 from sfumato.dp.book import drawn
 from sfumato.dp.sql.answer import AnswerTable, QueryAnswer
 from sfumato.dp.sql.asking_once import BATCH, BATCH_FORMAT, Asker
-from sfumato.dp.sql.batch import BatchAnswer, parts_of
+from sfumato.dp.sql.batch import BatchAnswer, Parts
 from sfumato.dp.sql.identity import Identity, digest, identify, result_digest
 from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.question import Question
 from sfumato.ledger.accounts import Charge, StoredAnswer
 
-Asked = tuple[Question, Price]
 
-
-def answer_batch(asker: Asker, asked: Sequence[Asked]) -> BatchAnswer:
-    """All answers, those that are new under one charge."""
+def answer_batch(asker: Asker, asked: Sequence[tuple[Question, Price]], parts: Parts) -> BatchAnswer:
+    """All answers, those that are new under one charge; `parts` says which questions have no unit in common."""
     loss: LossGuarantee | None
-    parts = parts_of([question for question, _ in asked])
     identities = [identify(*each, asker.version, asker.seed) for each in asked]
     answers: dict[int, QueryAnswer] = {}
     for place, (identity, each) in enumerate(zip(identities, asked, strict=True)):

@@ -7,7 +7,7 @@ composition); the argument is in docs/theory/batches.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -99,21 +99,15 @@ def check_batch(queries: object) -> list[str]:
     return [str(each) if isinstance(each, str) else "" for each in queries]
 
 
-def understood(
-    queries: Sequence[str],
-    keys: Mapping[str, Sequence[object]] | None,
-    read: Callable[[str, Mapping[str, Sequence[object]] | None], Question],
-) -> list[Question]:
-    """Every question; a refusal says which one it is about. Values of keys are for the questions that have such a key."""
-    questions, unused = [], set(keys or {})
+def understood(queries: Sequence[str], keys: Collection[str], read: Callable[[str], Question]) -> list[Question]:
+    """Every question; a refusal says which one it is about. Each of `keys` is a grouping key of at least one of them."""
+    questions, unused = [], set(keys)
     for number, query in enumerate(queries, 1):
         try:
-            question = read(query, None)
-            own = {key.label: keys[key.label] for key in question.keys if keys and key.label in keys}
-            questions.append(read(query, own) if own else question)
+            questions.append(read(query))
         except Unsupported as refused:
             raise Unsupported(f"question {number} of the batch: {refused}" if len(queries) > 1 else str(refused)) from None
-        unused -= set(own)
+        unused -= {key.label for key in questions[-1].keys}
     if unused:
         raise Unsupported(f"keys={{…}} names '{min(unused)[:60]}', which is not a grouping key of any question of the batch")
     return questions

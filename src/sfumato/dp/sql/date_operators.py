@@ -16,7 +16,6 @@ from sfumato.dp.sql.operators import Operator, Terms
 from sfumato.dp.sql.term import Term, arithmetic, constant
 from sfumato.engines import date_functions as d
 from sfumato.engines import expressions as e
-from sfumato.engines import functions as f
 
 _PARTS: Mapping[str, tuple[str, int | None, int | None]] = {
     "YEAR": ("year", None, None),
@@ -54,7 +53,7 @@ def _part(node: exp.Expression, terms: Terms) -> Term:
     if term.kind not in ("date", "datetime") or (part in ("hour", "minute") and term.kind == "date"):
         raise Unsupported(f"a {term.kind} has no {part}")
     ends = [None if end is None else Fraction(end) for end in (low, high)]
-    return Term(f.DatePart(term.expression, part), "integer", ends[0], ends[1])  # type: ignore[arg-type]
+    return Term(d.DatePart(term.expression, part), "integer", ends[0], ends[1])  # type: ignore[arg-type]
 
 
 def _truncated(node: exp.Expression, terms: Terms) -> Term:
@@ -62,7 +61,7 @@ def _truncated(node: exp.Expression, terms: Terms) -> Term:
     term = terms(node.this)
     if term.kind not in ("date", "datetime") or unit not in ("year", "quarter", "month", "week", "day"):
         raise Unsupported("DATE_TRUNC takes 'year', 'quarter', 'month', 'week' or 'day' and a date")
-    return Term(f.DateStart(term.expression, unit), "date")  # type: ignore[arg-type]
+    return Term(d.DateStart(term.expression, unit), "date")  # type: ignore[arg-type]
 
 
 # Days between dates, and intervals ---------------------------------------------------------------------------------------

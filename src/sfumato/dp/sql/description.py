@@ -13,10 +13,10 @@ from sfumato.core.plain_data import PlainDict
 from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.grouping import KEY
-from sfumato.dp.sql.images import image, is_whole
-from sfumato.dp.sql.language import check, evaluate
+from sfumato.dp.sql.images import image
+from sfumato.dp.sql.language import evaluate
 from sfumato.dp.sql.propagation import noisy_parts, number_of
-from sfumato.dp.sql.question import Question
+from sfumato.dp.sql.question import Question, column_kind
 
 
 @dataclass(frozen=True)
@@ -72,23 +72,14 @@ def describe(question: Question) -> QueryDescription:
 
 
 def _column(question: Question, name: str, node: exp.Expression) -> DescribedColumn:
+    kind = column_kind(question, node)
     if isinstance(node, exp.Column) and node.name.startswith(KEY):
-        key = question.keys[int(node.name.removeprefix(KEY))]
-        numbers = [value for value in key.values or () if isinstance(value, int) and not isinstance(value, bool)]
+        values = question.keys[int(node.name.removeprefix(KEY))].values
+        numbers = [value for value in values or () if isinstance(value, int) and not isinstance(value, bool)]
         low, high = (float(min(numbers)), float(max(numbers))) if numbers else (None, None)
-        return DescribedColumn(name, key.kind, False, low, high, None if key.values is None else len(key.values))
-    kind = check(node, lambda placeholder: _kind(question, placeholder)) or "number"
-    if isinstance(node, exp.Column) and is_whole(question, node):
-        kind = "integer"
+        return DescribedColumn(name, kind, False, low, high, None if values is None else len(values))
     low, high = _ends(question, node) if kind in ("number", "integer") else (None, None)
     return DescribedColumn(name, kind, bool(noisy_parts(node)), low, high)
-
-
-def _kind(question: Question, placeholder: str) -> str:
-    if not placeholder.startswith(KEY):
-        return "number"
-    kind = question.keys[int(placeholder.removeprefix(KEY))].kind
-    return "number" if kind == "integer" else kind
 
 
 def _ends(question: Question, node: exp.Expression) -> tuple[float | None, float | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,6 +76,14 @@ class AnswerColumn:
             return (self,)
         parts = enumerate(self.expression.expressions, 1)
         return tuple(AnswerColumn(f"{self.name}[{place}]", part, self.name) for place, part in parts)
+
+
+def placeholder_kind(keys: Sequence[Key], placeholder: str) -> str:
+    """What stands behind a placeholder in an expression over groups, where all numbers are alike."""
+    if not placeholder.startswith(KEY):
+        return "number"
+    kind = keys[int(placeholder.removeprefix(KEY))].kind
+    return "number" if kind == "integer" else kind
 
 
 #: What a declared value of each kind of key is.
@@ -226,10 +234,7 @@ class Grouping:
         return condition
 
     def _kind(self, placeholder: str) -> str:
-        """What stands behind a placeholder."""
-        if placeholder.startswith(KEY):
-            return {"integer": "number"}.get(kind := self.keys[int(placeholder.removeprefix(KEY))].kind, kind)
-        return "number"
+        return placeholder_kind(self.keys, placeholder)
 
     def _is_key(self, node: exp.Expression) -> bool:
         try:

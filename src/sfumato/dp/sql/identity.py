@@ -163,7 +163,7 @@ def _shown(question: Question) -> str:
 def _window(window: WindowColumn, spelled: Callable[[exp.Expression], str]) -> list[Any]:
     parts = [None if part is None else spelled(part) for part in (window.argument, window.default)]
     order = [[spelled(each.expression), each.descending, each.nulls_first] for each in window.order]
-    return [window.function, *parts, [spelled(part) for part in window.partition], order, window.rows, window.offset]
+    return [window.function.name.lower(), *parts, [spelled(part) for part in window.partition], order, window.rows, window.offset]
 
 
 def _placeholders(question: Question) -> Callable[[exp.Expression], str]:

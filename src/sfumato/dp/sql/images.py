@@ -17,9 +17,9 @@ from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.box import Box
 from sfumato.dp.sql.language import evaluate, over_answers
 from sfumato.dp.sql.noise import Price
-from sfumato.dp.sql.operators import arguments
+from sfumato.dp.sql.operators import Cell, arguments
 from sfumato.dp.sql.propagation import linear, noisy_parts, number_of
-from sfumato.dp.sql.question import Question
+from sfumato.dp.sql.question import Question, is_whole
 
 
 def selects(question: Question, price: Price, node: exp.Expression) -> bool:
@@ -56,7 +56,7 @@ def is_share(question: Question, price: Price, node: exp.Expression) -> bool:
     """True for a number of a group over a sum of groups that it is among, where no noise chose those."""
     divisor = node.expression if isinstance(node, exp.Div) else None
     window = question.windows.get(divisor.name.removeprefix(PLACEHOLDER)) if isinstance(divisor, exp.Column) else None
-    if window is None or window.function != "sum" or window.argument is None or not noisy_parts(node.this):
+    if window is None or window.function.makes != "sum" or window.argument is None or not noisy_parts(node.this):
         return False
     chosen = window.chooses or question.having is not None or price.threshold is not None
     among = window.rows is None or all(side is None or side >= 0 for side in window.rows)
@@ -112,7 +112,7 @@ def as_divisor(question: Question, node: exp.Expression, part: exp.Expression, b
     surest = max(judged.low.shape[1] - 2, 1)
     clear = ((judged.low[:, surest] > 0) | (judged.high[:, surest] < 0))[:, None]
     low, high, lost = np.where(clear, box.low, -np.inf), np.where(clear, box.high, np.inf), np.where(clear, box.lost, True)
-    least = 1.0 if _is_whole(question, part) else 0.0
+    least = 1.0 if is_whole(question, part) else 0.0
     if ends is not None and np.all(ends.low >= 0) and (least > 0 or part is node.this or _of_one_sign(question, node.this)):
         low = np.maximum(box.low, least)
         # Nothing measured but zero or less: a divisor above zero may be anything.
@@ -155,12 +155,12 @@ def _certain_ends(question: Question, text: str) -> tuple[float, float]:
     if window.argument is None:
         return 0.0, np.inf
     ends = certain(question, window.argument)
-    if ends is None or window.function in ("lag", "lead"):
+    if ends is None or window.function.makes == "neighbour":
         return -np.inf, np.inf
     low, high = float(ends.low.min()), float(ends.high.max())
-    if window.function == "sum":
+    if window.function.makes == "sum":
         return (0.0 if low >= 0 else -np.inf), (0.0 if high <= 0 else np.inf)
-    return (0.0, np.inf) if window.function == "count" else (low, high)
+    return (0.0, np.inf) if window.function.makes == "count" else (low, high)
 
 
 def _is_left_over(question: Question, node: exp.Sub) -> bool:
@@ -172,40 +172,9 @@ def _is_left_over(question: Question, node: exp.Sub) -> bool:
     return rows[0] is not None and rows[1] is not None and rows[0].expression is None and rows[0].where is None
 
 
-def is_whole(question: Question, node: exp.Expression) -> bool:
-    """True for a column of whole numbers: a statistic, or a window over such."""
-    text = node.name.removeprefix(PLACEHOLDER)
-    window = question.windows.get(text)
-    if window is None:
-        return question.statistics[text].whole
-    if window.function == "avg":
-        return False
-    default = window.default is None or _is_whole(question, window.default)
-    return default and (window.argument is None or window.function == "count" or _is_whole(question, window.argument))
-
-
-def _is_whole(question: Question, node: exp.Expression) -> bool:
-    """True for sums and products of whole numbers."""
-    if isinstance(node, exp.Column) and node.name.removeprefix(PLACEHOLDER) in question.windows:
-        return is_whole(question, node)
-    if isinstance(node, exp.Column):
-        statistic = question.statistics.get(node.name.removeprefix(PLACEHOLDER))
-        return statistic is not None and statistic.steady and statistic.whole
-    if isinstance(node, exp.Literal):
-        return not node.is_string and float(node.this).is_integer()
-    return isinstance(node, (exp.Paren, exp.Add, exp.Sub, exp.Mul)) and all(_is_whole(question, part) for part in arguments(node))
-
-
-def _divides(node: exp.Expression, part: exp.Expression) -> bool:
-    """True where an expression divides by a part of it, or has no value for other reasons where that is zero."""
-    if isinstance(node, (exp.Ln, exp.Log)):
-        return part is arguments(node)[-1]
-    if isinstance(node, (exp.Div, exp.IntDiv)):
-        return part is node.expression
-    if not isinstance(node, exp.Pow) or part is not node.this:
-        return False
-    exponent = None if node.expression.find(exp.Column) is not None else number_of(evaluate(node.expression, {}))
-    return exponent is None or exponent < 0
+def _constant(node: exp.Expression) -> Cell:
+    """The value of what depends on no key and no statistic; missing for others."""
+    return None if node.find(exp.Column) is not None else evaluate(node, {})
 
 
 def image(
@@ -226,10 +195,11 @@ def image(
     if operator is None:
         return None
     if operator.image is not None:
+        divided_by = operator.divisor(node, _constant)
 
         def inside_box(part: exp.Expression) -> Box | None:
             box = image(part, parts, exact_box, divisor)
-            return divisor(node, part, box) if box is not None and _divides(node, part) else box
+            return divisor(node, part, box) if box is not None and part is divided_by else box
 
         return operator.image(node, inside_box)
     listed = arguments(node)

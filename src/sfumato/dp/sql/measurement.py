@@ -207,10 +207,9 @@ class StatisticPlan:
         both = [e.Not(e.IsMissing(term.expression)) for term in (one, other)]
         both_known = e.And(tuple(both if condition is None else [condition, *both]))
         count = self._rows(None, both_known)
-        squared = {"regr_slope": (True, False), "regr_intercept": (True, False), "corr": (True, True)}
         columns = [
             self._around(term, both_known, count, squares=squares)
-            for term, squares in zip((one, other), squared.get(asked.function, (False, False)), strict=True)
+            for term, squares in zip((one, other), asked.aggregate.squared, strict=True)
         ]
         factors = [
             bounded(arithmetic("-", term, _constant_term(each.centre, term)))

@@ -229,6 +229,13 @@ def _to_a_digit(node: exp.Round, cells: Cells) -> tuple[float, exp.Expression] |
     return (10.0**-places, node.this) if isinstance(places, int) and abs(places) <= 15 else None
 
 
+def _negative_power(node: exp.Pow, cells: Cells) -> exp.Expression | None:
+    """What is raised, where that may be to a power below 0."""
+    exponent = cells(node.expression)
+    not_below = isinstance(exponent, (int, float)) and math.isfinite(exponent) and exponent >= 0
+    return None if not_below else node.this
+
+
 def _to_whole(node: exp.Expression, cells: Cells) -> tuple[float, exp.Expression] | None:
     return 1.0, node.this
 
@@ -310,7 +317,7 @@ ROWS = (
         "POWER(a, b)", (exp.Pow,), "power, missing where it is no real number and for b from 100 up; in rows b is 2", _power,
         OverAnswers(
             _NUMBERS, of_two(lambda a, b: float(a) ** float(b) if abs(b) < 100 else None), array_of_several(_raised),
-            image=image_of(box.raised),
+            divisor=_negative_power, image=image_of(box.raised),
         ),
     ),
     Operator(

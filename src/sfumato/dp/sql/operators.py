@@ -48,7 +48,7 @@ class OverAnswers:
     `linear` says how noise passes through: as in a sum (of any of its arguments), a product with a constant, a quotient by one.
     `contracts` says that it makes no two values of its first argument (or of the single one with noise) differ more, and `turns`
     whether they then rise together (1), turn round (-1) or may do either (0). `rounding` is the step that a node rounds to, with
-    what is rounded.
+    what is rounded; `divisor` the argument where a node has no value when that is zero.
     """
 
     kind: Callable[[Node, Kinds], str | None]
@@ -58,6 +58,7 @@ class OverAnswers:
     contracts: Literal["first", "single"] | None = None
     turns: int = 1
     rounding: Callable[[Node, Cells], tuple[float, exp.Expression] | None] = lambda node, cells: None
+    divisor: Callable[[Node, Cells], exp.Expression | None] = lambda node, cells: None
     image: Callable[[Node, Boxes], Box | None] | None = None
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from sfumato.core.errors import ParameterError
 from sfumato.core.params import require
 from sfumato.dp.sql.parse import parse_expression
 
@@ -34,7 +35,15 @@ class PaidContributions:
     answers: tuple[QueryAnswer, ...] = field(repr=False)
 
 
-def contribution_query(table: str, unit: str, keys: Sequence[exp.Expression] = ()) -> exp.Select:
+def contribution_queries(table: KnownTable, by: str | Sequence[str]) -> list[exp.Select]:
+    """What is asked about a table: how many rows units have and, where keys are named, in how many groups they are."""
+    if table.unit is None:
+        raise ParameterError("each record is a unit of its own here, so that there are no contributions to bound")
+    keys = _grouping_keys(by, table)
+    return [_contribution_query(table.name, table.unit, each) for each in ([[], keys] if keys else [[]])]
+
+
+def _contribution_query(table: str, unit: str, keys: Sequence[exp.Expression] = ()) -> exp.Select:
     """Numbers of units by how many rows they have or, with keys, by in how many groups of all keys together they are."""
     source: exp.Expression = exp.Table(this=exp.to_identifier(table, quoted=True))
     person = exp.column(exp.to_identifier(unit, quoted=True))
@@ -57,7 +66,7 @@ def contribution_query(table: str, unit: str, keys: Sequence[exp.Expression] = (
     )
 
 
-def grouping_keys(by: str | Sequence[str], table: KnownTable) -> list[exp.Expression]:
+def _grouping_keys(by: str | Sequence[str], table: KnownTable) -> list[exp.Expression]:
     """Grouping keys as expressions; what is the name of a column is that column."""
     names = (by,) if isinstance(by, str) else tuple(by)
     require(all(isinstance(key, str) for key in names), "by takes grouping keys as texts")

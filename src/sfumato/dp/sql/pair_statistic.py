@@ -32,8 +32,8 @@ class PairStatistic(Statistic):
     @property
     def parts(self) -> tuple[str, ...]:
         """The measurements it is computed from."""
-        columns = {"regr_slope": (self.one,), "regr_intercept": (self.one,), "corr": (self.one, self.other)}
-        squares = [each.squares for each in columns.get(self.function, ())]
+        columns = zip((self.one, self.other), self.aggregate.squared, strict=True)
+        squares = [each.squares for each, squared in columns if squared]
         listed = (self.count, self.one.total, self.other.total, self.product.total, *squares)
         return tuple(dict.fromkeys(part for part in listed if part is not None))
 
@@ -56,17 +56,17 @@ class PairStatistic(Statistic):
         together = noisy[self.product.total or ""] * float(self.product.step) / rows + float(self.product.centre)
         together = together - one * other + moved * beside / 2
         largest = np.sqrt(self.one._widest * self.other._widest)
-        if self.function in ("covar_pop", "covar_samp"):
+        if not any(self.aggregate.squared):
             covariance = np.clip(together, -largest, largest)
             return covariance * rows / np.maximum(rows - 1.0, FEWEST) if self.aggregate.sample else covariance
         spread = np.minimum(self.one._squares(noisy) - one**2 + moved**2 / 2, self.one._widest)
         with np.errstate(all="ignore"):
-            if self.function == "corr":
+            if all(self.aggregate.squared):
                 beside_it = np.minimum(self.other._squares(noisy) - other**2 + beside**2 / 2, self.other._widest)
                 product = np.where((spread > 0) & (beside_it > 0), spread * beside_it, np.nan)
                 return np.clip(together / np.sqrt(product), -1.0, 1.0)
             slope = np.where(spread > 0, together / np.where(spread > 0, spread, 1.0), np.nan)
-        if self.function == "regr_slope":
+        if not self.aggregate.at_zero:
             return slope
         return other + float(self.other.centre) - slope * (one + float(self.one.centre))
 
@@ -78,9 +78,9 @@ class PairStatistic(Statistic):
     @property
     def ends(self) -> tuple[float, float] | None:
         """What the statistic can be at all, whatever the rows; None where nothing bounds it."""
-        if self.function == "corr":
+        if all(self.aggregate.squared):
             return -1.0, 1.0
-        if self.function in ("covar_pop", "covar_samp"):
+        if not any(self.aggregate.squared):
             share = self.fewest / (self.fewest - 1.0) if self.aggregate.sample else 1.0
             largest = float(np.sqrt(self.one._widest * self.other._widest)) * share
             return -largest, largest

@@ -9,22 +9,20 @@ from __future__ import annotations
 
 import datetime
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sqlglot import exp
 
 from sfumato.core.errors import SfumatoError, Unsupported
 from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked, is_aggregate, taken_out
-from sfumato.dp.sql.catalogue import Catalogue, Lowering, QueryRows, scanned_as
+from sfumato.dp.sql.catalogue import Catalogue, Lowering, QueryRows
 from sfumato.dp.sql.language import check, evaluate, lower
+from sfumato.dp.sql.multiplicity import computed
 from sfumato.dp.sql.operators import Cell
 from sfumato.dp.sql.parse import without_alias
 from sfumato.dp.sql.rows import Scope, source_rows
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 #: A list of constants may be so long; more values are joined instead.
 MOST_VALUES = 10_000
@@ -116,7 +114,7 @@ def _asked(select: exp.Select, catalogue: Catalogue, scope: Scope) -> tuple[exp.
 def _column(node: exp.Expression, rows: QueryRows, lowering: Lowering) -> list[Cell]:
     term = lower(node, rows.resolve)
     plan = p.Project(rows.plan, (p.Named("value", term.expression),))
-    values: list[Cell] = _run(plan, lowering).column("value").to_pylist()
+    values: list[Cell] = computed(plan, lowering.read).column("value").to_pylist()
     return values
 
 
@@ -130,14 +128,14 @@ def _aggregated(node: exp.Expression, rows: QueryRows, lowering: Lowering) -> Ce
     columns: list[p.AggregateColumn] = []
     for number, each in enumerate(asked.values()):
         columns += _aggregate_columns(each, number, rows, inputs)
-    (computed,) = _run(p.Group(p.Project(rows.plan, tuple(inputs)), (), tuple(columns)), lowering).to_pylist()
-    return evaluate(
-        expression, {PLACEHOLDER + text: _value(each, computed, number) for number, (text, each) in enumerate(asked.items())}
-    )
+    (row,) = computed(p.Group(p.Project(rows.plan, tuple(inputs)), (), tuple(columns)), lowering.read).to_pylist()
+    return evaluate(expression, {PLACEHOLDER + text: _value(row, number) for number, text in enumerate(asked)})
 
 
 def _aggregate_columns(asked: Asked, number: int, rows: QueryRows, inputs: list[p.Named]) -> list[p.AggregateColumn]:
-    if asked.function not in ("count", "count_distinct", "sum", "avg", "min", "max"):
+    aggregate = asked.aggregate
+    mean = aggregate.measures == "moments" and not aggregate.squares
+    if aggregate.per_unit is None and not mean:
         raise Unsupported(
             f"{asked.function.upper()} of a public table is not computed here; there are COUNT, SUM, AVG, MIN and MAX"
         )
@@ -148,30 +146,20 @@ def _aggregate_columns(asked: Asked, number: int, rows: QueryRows, inputs: list[
     if asked.argument is None:
         return [p.AggregateColumn(f"a{number}", "count", None, where)]
     term = lower(asked.argument, rows.resolve)
-    if asked.function in ("sum", "avg") and not term.numeric:
+    if (mean or aggregate.measures == "sum") and not term.numeric:
         raise Unsupported(f"{asked.function.upper()} needs a number, not a {term.kind}")
     inputs.append(p.Named(f"x{number}", term.expression))
     held = e.Reference(f"x{number}")
-    if asked.function == "avg":
-        parts = (("a", "sum"), ("n", "count"))
-        return [p.AggregateColumn(f"{name}{number}", function, held, where) for name, function in parts]  # type: ignore[arg-type]
-    return [p.AggregateColumn(f"a{number}", asked.function, held, where)]  # type: ignore[arg-type]
+    total = p.AggregateColumn(f"a{number}", aggregate.per_unit or "sum", held, where)
+    return [total, p.AggregateColumn(f"n{number}", "count", held, where)] if mean else [total]
 
 
-def _value(asked: Asked, computed: dict[str, Any], number: int) -> Cell:
-    value = computed[f"a{number}"]
-    if asked.function == "avg":
-        count = computed[f"n{number}"]
+def _value(row: dict[str, Any], number: int) -> Cell:
+    value = row[f"a{number}"]
+    if f"n{number}" in row:
+        count = row[f"n{number}"]
         return float(value) / count if count else None
     return int(value) if value is not None and not isinstance(value, (float, str, datetime.date)) else value
-
-
-def _run(plan: p.Plan, lowering: Lowering) -> pa.Table:
-    from sfumato.engines.memory import MemoryRelation
-
-    uploads = {scanned_as(name): table.rows for name, table in lowering.read.items() if table.rows is not None}
-    p.validate(plan)
-    return MemoryRelation(next(iter(uploads.values()))).run(plan, uploads)
 
 
 def _literal(value: Cell) -> exp.Expression:

@@ -12,11 +12,13 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.aggregates import Asked
+from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked
 from sfumato.dp.sql.catalogue import Catalogue, KnownTable, Lowering, QueryRows
 from sfumato.dp.sql.date_operators import with_constant_dates
-from sfumato.dp.sql.grouping import AnswerColumn, Grouping, Key
+from sfumato.dp.sql.grouping import KEY, AnswerColumn, Grouping, Key, placeholder_kind
+from sfumato.dp.sql.language import check
 from sfumato.dp.sql.measurement import QueryMeasurement, StatisticPlan
+from sfumato.dp.sql.operators import arguments
 from sfumato.dp.sql.ordering import Ordering
 from sfumato.dp.sql.parse import sql_text
 from sfumato.dp.sql.public_constants import with_public_constants
@@ -123,6 +125,39 @@ def understand(
         typed=any(_reads_types(table, lowering.referenced) for table in lowering.read.values()),
         windows=grouping.windows,
     )
+
+
+def column_kind(question: Question, node: exp.Expression) -> str:
+    """What a column of the answer holds, from the query and the schema alone."""
+    if isinstance(node, exp.Column):
+        if node.name.startswith(KEY):
+            return question.keys[int(node.name.removeprefix(KEY))].kind
+        return "integer" if _is_whole_column(question, node) else "number"
+    return check(node, lambda placeholder: placeholder_kind(question.keys, placeholder)) or "number"
+
+
+def _is_whole_column(question: Question, node: exp.Column) -> bool:
+    """True for a statistic that is a whole number, or a window over such."""
+    text = node.name.removeprefix(PLACEHOLDER)
+    window = question.windows.get(text)
+    if window is None:
+        return question.statistics[text].whole
+    if window.function.makes == "mean":
+        return False
+    default = window.default is None or is_whole(question, window.default)
+    return default and (window.argument is None or window.function.makes == "count" or is_whole(question, window.argument))
+
+
+def is_whole(question: Question, node: exp.Expression) -> bool:
+    """True for sums and products of whole numbers."""
+    if isinstance(node, exp.Column) and node.name.removeprefix(PLACEHOLDER) in question.windows:
+        return _is_whole_column(question, node)
+    if isinstance(node, exp.Column):
+        statistic = question.statistics.get(node.name.removeprefix(PLACEHOLDER))
+        return statistic is not None and statistic.steady and statistic.whole
+    if isinstance(node, exp.Literal):
+        return not node.is_string and float(node.this).is_integer()
+    return isinstance(node, (exp.Paren, exp.Add, exp.Sub, exp.Mul)) and all(is_whole(question, part) for part in arguments(node))
 
 
 def _reads_types(table: KnownTable, referenced: frozenset[str]) -> bool:

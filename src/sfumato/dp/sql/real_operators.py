@@ -151,6 +151,10 @@ def _to_whole_part(node: exp.IntDiv, cells: Cells) -> tuple[float, exp.Expressio
     return 1.0, exp.Div(this=node.this.copy(), expression=node.expression.copy())
 
 
+def _last(node: exp.Expression, cells: Cells) -> exp.Expression:
+    return arguments(node)[-1]
+
+
 def _root(part: Box) -> Box:
     return part.above(0.0).rising(np.sqrt)
 
@@ -210,13 +214,17 @@ ROWS = (
         "quotient of real numbers (7 / 2 is 3.5), missing where b is 0; in rows it has bounds where b cannot come near 0",
         _divide,
         OverAnswers(
-            _NUMBERS, of_two(lambda a, b: a / b), array_of_several(_divided), linear="quotient", image=image_of(box.divided)
+            _NUMBERS, of_two(lambda a, b: a / b), array_of_several(_divided), linear="quotient", divisor=_last,
+            image=image_of(box.divided),
         ),
         reads=("typed", "safe"),
     ),
     Operator(
         "a // b", (exp.IntDiv,), "`FLOOR(a / b)`", _whole_division,
-        OverAnswers(_NUMBERS, of_two(lambda a, b: math.floor(a / b)), rounding=_to_whole_part, image=image_of(_whole_quotient)),
+        OverAnswers(
+            _NUMBERS, of_two(lambda a, b: math.floor(a / b)), rounding=_to_whole_part, divisor=_last,
+            image=image_of(_whole_quotient),
+        ),
     ),
     Operator(
         "SQRT(a)", (exp.Sqrt,), "root, missing below 0", _square_root,
@@ -225,13 +233,14 @@ ROWS = (
     Operator(
         "LN(a)", (exp.Ln,), f"natural logarithm, missing from 0 down; {_ENGINES}", _logarithm_of_rows,
         OverAnswers(
-            _NUMBERS, of_one(lambda a: math.log(a) if a > 0 else None), array_of_one(_natural), image=image_of(_logarithm)
+            _NUMBERS, of_one(lambda a: math.log(a) if a > 0 else None), array_of_one(_natural), divisor=_last,
+            image=image_of(_logarithm),
         ),
     ),
     Operator(
         "LOG(a)", (exp.Log,),
         f"logarithm to base 10, also `LOG10(a)`; `LOG2(a)` and `LOG(base, a)` to another constant base. As `LN`, {_ENGINES}",
-        _logarithm_of_rows, OverAnswers(_NUMBERS, _log_cell, _log_array, image=_log_image),
+        _logarithm_of_rows, OverAnswers(_NUMBERS, _log_cell, _log_array, divisor=_last, image=_log_image),
     ),
     Operator(
         "EXP(a)", (exp.Exp,), "exponential, missing where it is too large: in rows above 1e149", _exponential,

@@ -6,7 +6,7 @@ All of it is post-processing. Means and variances are held inside what the decla
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -74,6 +74,16 @@ class Statistic:
         if self.squares is None:
             return self._inside(self._around(noisy) + float(self.centre))
         return self._spread(noisy, np.minimum(self._squares(noisy) - self._around(noisy) ** 2, self._widest))
+
+    def cells(self, noisy: Mapping[str, Floats], drawn: Mapping[str, Sequence[int]]) -> list[int] | list[float | None]:
+        """The statistic per group as it is shown: whole numbers as they were `drawn`, however large, and others where they have a
+        value."""
+        if not (self.steady and self.whole):
+            return [None if number != number else number for number in self.value(noisy).tolist()]
+        if self.linear:
+            return list(drawn[self.parts[0]])
+        totals, counts = drawn[self.total or ""], drawn[self.count or ""]
+        return [total + int(self.centre) * count for total, count in zip(totals, counts, strict=True)]
 
     def possible(self, noisy: Mapping[str, Floats]) -> Floats:
         """The statistic per group and possible noise, the first of which is none: what it may be without the noise.

@@ -12,7 +12,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.operators import Operator, Terms, constant_of
 from sfumato.dp.sql.term import MOST_GROUPS, Term, bounded, condition, null
 from sfumato.engines import expressions as e
-from sfumato.engines import functions as f
+from sfumato.engines import text_functions as t
 from sfumato.engines.expressions import Value
 
 
@@ -20,7 +20,7 @@ def _like(node: exp.Like, terms: Terms) -> Term:
     term, pattern = terms(node.this), terms(node.expression).text
     if term.kind != "string" or pattern is None or "\\" in pattern:
         raise Unsupported("LIKE takes a text and a constant pattern of letters, % and _")
-    return condition(f.Like(term.expression, pattern))
+    return condition(t.Like(term.expression, pattern))
 
 
 def _ilike(node: exp.ILike, terms: Terms) -> Term:
@@ -40,7 +40,7 @@ def _starts(node: exp.StartsWith, terms: Terms) -> Term:
 
 def _letters(node: exp.Lower | exp.Upper, terms: Terms) -> Term:
     term = _text(terms(node.this))
-    changed = f.Lowered(term.expression) if isinstance(node, exp.Lower) else f.Uppered(term.expression)
+    changed = t.Lowered(term.expression) if isinstance(node, exp.Lower) else t.Uppered(term.expression)
     return Term(changed, "string")
 
 
@@ -54,11 +54,11 @@ def _substring(node: exp.Expression, terms: Terms) -> Term:
         length = Fraction(10_000) if stated is None else constant_of(terms(stated), "SUBSTRING")
     if start.denominator != 1 or length.denominator != 1 or start < 1 or not 0 <= length <= 10_000:
         raise Unsupported("SUBSTRING takes a start of at least 1 and a length from 0 to 10,000")
-    return Term(f.TextPart(term.expression, int(start), int(length)), "string")
+    return Term(t.TextPart(term.expression, int(start), int(length)), "string")
 
 
 def _length(node: exp.Length, terms: Terms) -> Term:
-    return Term(f.Length(_text(terms(node.this)).expression), "integer", Fraction(0), Fraction(2**30), sure=False)
+    return Term(t.Length(_text(terms(node.this)).expression), "integer", Fraction(0), Fraction(2**30), sure=False)
 
 
 def _joined(node: exp.DPipe, terms: Terms) -> Term:

@@ -37,7 +37,7 @@ def window_box(possible: Possible, text: str, places: Sequence[int], levels: Seq
     whole = (shown == np.rint(shown)) & (distances == np.rint(distances))
     distances = np.where(whole | (distances == 0), distances, distances + _LAST_DIGITS * (np.abs(shown) + distances))
     ends = Box.of(shown - distances, shown + distances)
-    bounds = None if window.argument is None or window.function != "sum" else certain(possible.question, window.argument)
+    bounds = None if window.argument is None or window.function.makes != "sum" else certain(possible.question, window.argument)
     if bounds is not None and np.all(bounds.low >= 0) and np.all(np.isfinite(distances[:, :1])):
         ends = ends.within(Box.of(np.zeros((1, 1)), np.full((1, 1), np.inf)))
     return Box.of(np.hstack([shown, ends.low]), np.hstack([shown, ends.high]), np.isnan(shown))
@@ -47,9 +47,9 @@ def _distances(possible: Possible, window: WindowColumn, count: int, levels: Seq
     question, price = possible.question, possible.price
     unknown = np.full(len(levels) + 1, np.inf)
     chosen = window.chooses or question.having is not None or price.threshold is not None
-    if chosen or window.function not in ("sum", "avg", "count", "lag", "lead"):
+    if chosen or window.function.makes in ("extreme", "place"):
         return unknown
-    if window.argument is None or window.function == "count" and is_linear(question, window.argument):
+    if window.argument is None or window.function.makes == "count" and is_linear(question, window.argument):
         return np.zeros(len(levels) + 1)  # the number of groups, of which all have a value
     if not is_linear(question, window.argument):
         return unknown
@@ -58,7 +58,7 @@ def _distances(possible: Possible, window: WindowColumn, count: int, levels: Seq
     change = linear_change(question, price, Smooth(window.argument))
     if change is None:
         return unknown
-    share = 1 / count if window.function == "avg" else 1.0
+    share = 1 / count if window.function.makes == "mean" else 1.0
     return np.array([*(share * _sum_margin(price, change, count, level) for level in levels), np.inf])
 
 

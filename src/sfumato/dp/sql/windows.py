@@ -6,6 +6,7 @@ As SQL has it, windows see the groups that HAVING leaves, before ORDER BY and LI
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -23,17 +24,57 @@ from sfumato.dp.sql.parse import function_name, refuse_clauses, sql_text
 #: What the text of a window begins with, after that of every placeholder.
 WINDOW = "window "
 
-Function = Literal["sum", "avg", "count", "min", "max", "rank", "dense_rank", "row_number", "lag", "lead"]
-_FUNCTIONS: Mapping[type[exp.Expression], Function] = {
-    exp.Sum: "sum", exp.Avg: "avg", exp.Count: "count", exp.Min: "min", exp.Max: "max", exp.Rank: "rank",
-    exp.DenseRank: "dense_rank", exp.RowNumber: "row_number", exp.Lag: "lag", exp.Lead: "lead",
-}  # fmt: skip
-RANKS: tuple[Function, ...] = ("rank", "dense_rank", "row_number")
-_THERE_ARE = "over groups there are SUM, AVG, COUNT, MIN, MAX, RANK, DENSE_RANK, ROW_NUMBER, LAG and LEAD"
 _FRAMES = "a window has the frame ROWS BETWEEN n PRECEDING AND m FOLLOWING, with UNBOUNDED or CURRENT ROW for an end, or none"
 
 #: How many rows before and after its own a frame reaches; None for all of them.
 Reached = tuple[int | None, int | None]
+
+
+#: What is kept of several cells: their sum or extreme, and how many are not missing.
+_Kept = tuple[Any, int]
+
+
+@dataclass(frozen=True)
+class WindowFunction:
+    """One function over groups: how it is written, and what it makes of the groups that it sees.
+
+    It makes a place in the order, which `place` counts; or what a neighbour has, in `direction`; or something of the cells in the
+    frame: they are put `together`, and `value` follows from that and from how many are not missing. How noise passes, and which
+    bounds and kinds hold, follows from what it `makes`.
+    """
+
+    node: type[exp.Func]
+    makes: Literal["sum", "mean", "count", "extreme", "place", "neighbour"]
+    together: Callable[[Any, Any], Any] = operator.add
+    value: Callable[[Any, int], Cell] = lambda kept, present: kept
+    place: Callable[[_Partition, int], int] = lambda partition, number: number
+    direction: int = 0
+
+    @property
+    def name(self) -> str:
+        """The name of the function in SQL."""
+        return str(self.node.sql_name())  # type: ignore[no-untyped-call]
+
+    @property
+    def needs_order(self) -> bool:
+        """True where nothing can be said without an order."""
+        return self.makes in ("place", "neighbour")
+
+
+ROWS = (
+    WindowFunction(exp.Sum, "sum"),
+    WindowFunction(exp.Avg, "mean", value=lambda kept, present: kept / present if present else None),
+    WindowFunction(exp.Count, "count", value=lambda kept, present: present),
+    WindowFunction(exp.Min, "extreme", together=min),
+    WindowFunction(exp.Max, "extreme", together=max),
+    WindowFunction(exp.Rank, "place", place=lambda partition, number: partition.first[number] + 1),
+    WindowFunction(exp.DenseRank, "place", place=lambda partition, number: partition.dense[number]),
+    WindowFunction(exp.RowNumber, "place", place=lambda partition, number: number + 1),
+    WindowFunction(exp.Lag, "neighbour", direction=-1),
+    WindowFunction(exp.Lead, "neighbour", direction=1),
+)
+_BY_NODE: Mapping[type[exp.Expression], WindowFunction] = {row.node: row for row in ROWS}
+_THERE_ARE = f"over groups there are {', '.join(row.name for row in ROWS[:-1])} and {ROWS[-1].name}"
 
 
 @dataclass(frozen=True)
@@ -43,7 +84,7 @@ class WindowColumn:
     `rows` is the frame where one is written; without, it is the whole partition, or up to the last of equal rows in the order.
     """
 
-    function: Function
+    function: WindowFunction
     argument: exp.Expression | None
     partition: tuple[exp.Expression, ...]
     order: tuple[Ordering, ...]
@@ -58,7 +99,7 @@ class WindowColumn:
         written = [sql_text(part) for part in (self.argument, self.default, *parts) if part is not None]
         turns = [(each.descending, each.nulls_first) for each in self.order]
         shape = (self.argument is None, self.default is None, len(self.partition))
-        return repr((self.function, written, shape, turns, self.rows, self.offset))
+        return repr((self.function.name.lower(), written, shape, turns, self.rows, self.offset))
 
     @property
     def chooses(self) -> bool:
@@ -73,16 +114,16 @@ def read_window(
     """A window as the query writes it; `placed` and `ordered` put placeholders into expressions over groups."""
     refuse_clauses(node, {"this", "partition_by", "order", "spec", "over"}, "a window")
     called = node.this
-    function = _FUNCTIONS.get(type(called))
+    function = _BY_NODE.get(type(called))
     if function is None:
         raise Unsupported(f"{function_name(called)} is no window here: {_THERE_ARE}")
-    refuse_clauses(called, {"this", "offset", "default", "big_int"}, function.upper())
+    refuse_clauses(called, {"this", "offset", "default", "big_int"}, function.name)
     order = node.args.get("order")
-    if function in ("lag", "lead", *RANKS) and order is None:
-        raise Unsupported(f"{function.upper()} needs an order: OVER (ORDER BY …)")
-    argument = None if function in RANKS or isinstance(called.this, exp.Star) else called.this
-    if argument is None and function not in ("count", *RANKS):
-        raise Unsupported(f"{function.upper()} needs an argument")
+    if function.needs_order and order is None:
+        raise Unsupported(f"{function.name} needs an order: OVER (ORDER BY …)")
+    argument = None if function.makes == "place" or isinstance(called.this, exp.Star) else called.this
+    if argument is None and function.makes not in ("count", "place"):
+        raise Unsupported(f"{function.name} needs an argument")
     default = called.args.get("default")
     return WindowColumn(
         function,
@@ -148,18 +189,20 @@ def window_values(window: WindowColumn, rows: Sequence[tuple[int, Mapping[str, C
     return WindowValues(values, counts)
 
 
-#: What is kept of several cells: their sum or extreme, and how many are not missing.
-_Kept = tuple[Any, int]
-
-
 class _Partition:
-    """The groups of one partition in the window's order."""
+    """The groups of one partition in the window's order.
+
+    Of each row: the first and the last of those that are equal to it, and how many different ones there are up to it.
+    """
+
+    first: list[int]
+    last: list[int]
+    dense: list[int]
 
     def __init__(self, window: WindowColumn, ordered: Sequence[tuple[int, Mapping[str, Cell]]]) -> None:
         self.window, self.ordered = window, ordered
         keys = [tuple(sort_key(evaluate(each.expression, row)) for each in window.order) for _, row in ordered]
         size = len(keys)
-        #: Of each row the first and the last of those that are equal to it, and how many different ones come before.
         self.first, self.last, self.dense = [0] * size, [size - 1] * size, [1] * size
         for number in range(1, size):
             same = keys[number] == keys[number - 1]
@@ -175,24 +218,17 @@ class _Partition:
 
     def value(self, number: int) -> tuple[Cell, int]:
         """The value of the window in one row, and of how many rows it is computed."""
-        window = self.window
-        if window.function in RANKS:
-            ranks = {"rank": self.first[number] + 1, "dense_rank": self.dense[number], "row_number": number + 1}
-            return ranks[window.function], 1
-        if window.function in ("lag", "lead"):
-            other = number + window.offset * (1 if window.function == "lead" else -1)
+        window, function = self.window, self.window.function
+        if function.makes == "place":
+            return function.place(self, number), 1
+        if function.makes == "neighbour":
+            other = number + window.offset * function.direction
             if 0 <= other < len(self.cells):
                 return self.cells[other], 1
             return (None if window.default is None else evaluate(window.default, self.ordered[number][1])), 0
         first, last = self._frame(number)
-        if first > last:
-            return (0 if window.function == "count" else None), 0
-        total, present = self._over(first, last)
-        if window.function == "count":
-            return present, last - first + 1
-        if window.function == "avg" and present:
-            total = total / present
-        return total, last - first + 1
+        kept, present = self._over(first, last) if first <= last else (None, 0)
+        return function.value(kept, present), max(last - first + 1, 0)
 
     def _frame(self, number: int) -> tuple[int, int]:
         end = len(self.cells) - 1
@@ -211,6 +247,4 @@ class _Partition:
     def _together(self, one: _Kept, other: _Kept) -> _Kept:
         if not one[1] or not other[1]:
             return other if not one[1] else one
-        function = self.window.function
-        joined = min(one[0], other[0]) if function == "min" else max(one[0], other[0]) if function == "max" else one[0] + other[0]
-        return joined, one[1] + other[1]
+        return self.window.function.together(one[0], other[0]), one[1] + other[1]
