@@ -198,7 +198,6 @@ def optimum_not_proven(search: str, details: Mapping[str, object]) -> str | None
     if not isinstance(gap, (int, float)):
         return f"not proven: {search} gives no bound of how much less another recoding might lose"
     verb, reached = ("cost", details["objective"]) if "objective" in details else ("lose", details.get("loss", 0.0))
-    return (
-        f"not proven: other levels might {verb} up to {gap:.4f} less than {float(str(reached)):.4f}; "
-        "a longer time_limit narrows this gap"
-    )
+    which = "other levels" if details.get("time_limit") else "another choice of levels and suppressed records"
+    text = f"not proven: {which} might {verb} up to {gap:.4f} less than {float(str(reached)):.4f}"
+    return f"{text}; a longer time_limit narrows this gap" if details.get("time_limit") else text
