@@ -6,12 +6,13 @@ import itertools
 import json
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from math import comb
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -249,6 +250,56 @@ def test_a_claim_by_a_model_names_model_fraction_and_confidence_and_is_never_cal
     verification = sf.verify(tmp_path / "out")
     assert verification.verdict == "rests on its maker" and verification.accepted and not verification.holds
     assert len(verification.not_checked) == 2
+
+
+def exceeded(sizes: Callable[[np.random.Generator], Any], fraction: float, draws: int) -> int:
+    """In how many draws more records are unique in the population than the bound of the model says; `sizes` makes the groups of
+    a population, whose people are drawn independently."""
+    rng, promise, above = np.random.default_rng(20_061), sf.UniquenessByModel(0.05, fraction, 0.95), 0
+    for _ in range(draws):
+        groups = sizes(rng)
+        drawn = rng.binomial(groups, fraction)
+        bound = promise.measured_of(int((drawn == 1).sum()), int(drawn.sum()))
+        above += int(((drawn == 1) & (groups == 1)).sum()) / drawn.sum() > bound + 1e-12
+    return above
+
+
+def test_the_bound_on_uniques_is_as_sure_as_it_says_where_the_model_holds() -> None:
+    """Groups of the logarithmic series, for which the model holds but for the cut at the top. More than 155 of 2,000 draws above
+    a bound of 95 % have a chance below 10⁻⁶; fewer than 155 above one of 90 % have one below 10⁻³."""
+    assert exceeded(lambda rng: rng.logseries(1 - 1e-4, 1_500), 0.1, 2_000) <= 155
+    assert exceeded(lambda rng: rng.logseries(1 - 1e-4, 1_500), 0.4, 2_000) <= 155
+
+
+def test_the_claim_on_uniques_names_the_model_that_rare_combinations_break() -> None:
+    """Five independent columns: drawing is as declared, the model is not, and the bound is exceeded every time."""
+
+    def rare(rng: np.random.Generator) -> Any:
+        columns = [rng.choice(m, 20_000, p=np.arange(m, 0, -1) ** 2 / sum(np.arange(1, m + 1) ** 2)) for m in (12, 10, 8, 6, 4)]
+        return np.unique(np.ravel_multi_index(columns, (12, 10, 8, 6, 4)), return_counts=True)[1]
+
+    assert exceeded(rare, 0.05, 10) == 10
+    claim = sf.UniquenessByModel(0.05, 0.05).claim()
+    assert "if everybody of the population is in the table independently with the declared chance 0.05 and if the people" in claim
+    assert "negative binomial given its records, as the model supposes" in claim
+    assert claim.endswith("it understates where many combinations of values are rare in the population")
+
+
+@pytest.mark.parametrize(("k", "fraction"), [(20, 0.1), (5, 0.5), (50, 0.02)])
+def test_small_groups_appear_no_more_often_than_a_k_map_by_model_says(k: int, fraction: float) -> None:
+    """Of 20,000 groups per size more than 5 % plus six deviations have a chance below 10⁻⁸."""
+    rng, least = np.random.default_rng(20_061), sf.KMapByModel(k, fraction).least_records
+    for people_ in range(1, k):
+        assert (rng.binomial(people_, fraction, 20_000) >= least).mean() <= 0.05 + 6 * (0.05 * 0.95 / 20_000) ** 0.5
+
+
+def test_a_certificate_that_names_the_drawing_alone_is_verified_with_the_whole_condition_beside(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as earlier:
+        earlier.setattr(sf.UniquenessByModel, "claim", sf.UniquenessByModel.former_claim)
+        sf.protect(towns(), [sf.UniquenessByModel(0.05, 0.1), sf.KAnonymity(2)], sf.Lattice(0.2)).save(tmp_path / "out")
+    checked = sf.verify(tmp_path / "out")
+    assert checked.verdict == "keeps what could be checked", checked.explain()
+    assert "as the model supposes" in checked.explain()
 
 
 def test_rows_prove_an_average_risk_and_a_model_beside_it_stays_unproven(tmp_path: Path) -> None:

@@ -65,6 +65,11 @@ LIMITS: tuple[tuple[frozenset[str], str], ...] = (
         "A promise by a model is as good as the model and the sampling fraction that the owner declares.",
     ),
     (
+        frozenset({"UniquenessByModel"}),
+        "The model of population uniques understates where many combinations of values are rare in the population: then more "
+        "people are unique than it says, however the table was drawn.",
+    ),
+    (
         frozenset({"DistinctLDiversity", "EntropyLDiversity", "RecursiveLDiversity"}),
         "l-diversity keeps sensitive values uncertain. Values that differ in name but mean nearly the same "
         "still tell, and so does a "
