@@ -264,6 +264,7 @@ def exceeded(sizes: Callable[[np.random.Generator], Any], fraction: float, draws
     return above
 
 
+@pytest.mark.slow
 def test_the_bound_on_uniques_is_as_sure_as_it_says_where_the_model_holds() -> None:
     """Groups of the logarithmic series, for which the model holds but for the cut at the top. More than 155 of 2,000 draws above
     a bound of 95 % have a chance below 10⁻⁶; fewer than 155 above one of 90 % have one below 10⁻³."""
