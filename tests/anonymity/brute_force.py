@@ -39,7 +39,7 @@ def all_nodes(given: People, guarantees: Sequence[ClassGuarantee]) -> Iterator[N
     importance = {name: given.schema.columns[name].importance for name in trees}
     for levels in itertools.product(*(range(tree.height + 1) for tree in trees.values())):
         shown, losses = _generalised(given.table, trees, dict(zip(trees, levels, strict=True)), importance)
-        kept = _kept_rows(given, shown, guarantees)
+        kept = _kept_rows(given, shown, losses, guarantees)
         if kept is None:
             yield Node(levels, None, float("inf"))
             continue
@@ -72,7 +72,7 @@ def _generalised(
     return table, losses
 
 
-def _kept_rows(given: People, shown: pa.Table, guarantees: Sequence[ClassGuarantee]) -> list[int] | None:
+def _kept_rows(given: People, shown: pa.Table, losses: list[float], guarantees: Sequence[ClassGuarantee]) -> list[int] | None:
     """Rows of the classes that keep every promise; None when a failing class cannot be mended by suppression."""
     moving = [g for g in guarantees if getattr(g, "reference", "input") == "released"]
     together = [g for g in guarantees if isinstance(g, (AverageRisk, UniquenessByModel))]
@@ -94,7 +94,7 @@ def _kept_rows(given: People, shown: pa.Table, guarantees: Sequence[ClassGuarant
                 break
             kept = [row for row in kept if row not in failing]
     before = len(kept)
-    kept = _kept_together(given, shown, kept, together)
+    kept = _kept_together(given, shown, kept, together, losses)
     if len(kept) < before and any(isinstance(g, DeltaPresence) and g.minimum > 0 for g in guarantees):
         return None
     if not kept and any(isinstance(g, DeltaPresence) and g.minimum > 0 for g in guarantees):
@@ -102,18 +102,16 @@ def _kept_rows(given: People, shown: pa.Table, guarantees: Sequence[ClassGuarant
     return kept
 
 
-def _kept_together(given: People, shown: pa.Table, kept: list[int], together: list[ClassGuarantee]) -> list[int]:
-    """Classes below a size go, the smallest size that suffices on average; then single records, if too many are unique."""
+def _kept_together(
+    given: People, shown: pa.Table, kept: list[int], together: list[ClassGuarantee], losses: list[float]
+) -> list[int]:
+    """The smallest classes go one by one, of equally large ones those that lose most already, until all promises hold."""
     keys = list(zip(*(shown.column(name).to_pylist() for name in given.schema.quasi), strict=True))
-    for guarantee in sorted(together, key=lambda each: each.name):
-        sizes = Counter(keys[row] for row in kept)
-        if isinstance(guarantee, AverageRisk):
-            least = 1
-            while (left := [size for size in sizes.values() if size >= least]) and len(left) > guarantee.risk * sum(left) + 1e-9:
-                least += 1
-            kept = [row for row in kept if sizes[keys[row]] >= least]
-        elif kept and not measure(shown.take(pa.array(kept, pa.int64())), given.schema, guarantee).holds:
-            kept = [row for row in kept if sizes[keys[row]] > 1]
+    sizes, loss = Counter(keys[row] for row in kept), {keys[row]: losses[row] for row in kept}
+    waiting = sorted(sizes, key=lambda key: (sizes[key], -loss[key]))
+    while kept and not all(measure(shown.take(pa.array(kept, pa.int64())), given.schema, each).holds for each in together):
+        first = waiting.pop(0)
+        kept = [row for row in kept if keys[row] != first]
     return kept
 
 

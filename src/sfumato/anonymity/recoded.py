@@ -141,7 +141,7 @@ class Recoded(Declared):
         every_row = np.arange(table.num_rows, dtype=np.int64)
         source = None if data.relation.engine == "memory" else (data.relation, done.table)
         read = Masked(table, data.schema, quasi, every_row, MappingProxyType({}), classes, source)
-        kept = ("loss", "suppressed", "classes", "optimal", "gap", "objective")
+        kept = ("loss", "suppressed", "classes", "optimal", "gap", "objective", "time_limit")
         details = {name: outcome.details[name] for name in kept if name in outcome.details}
         return Outcome(read, outcome.claimed, self.described(), MappingProxyType(details))
 

@@ -65,6 +65,11 @@ LIMITS: tuple[tuple[frozenset[str], str], ...] = (
         "A promise by a model is as good as the model and the sampling fraction that the owner declares.",
     ),
     (
+        frozenset({"UniquenessByModel"}),
+        "The model of population uniques understates where many combinations of values are rare in the population: then more "
+        "people are unique than it says, however the table was drawn.",
+    ),
+    (
         frozenset({"DistinctLDiversity", "EntropyLDiversity", "RecursiveLDiversity"}),
         "l-diversity keeps sensitive values uncertain. Values that differ in name but mean nearly the same "
         "still tell, and so does a "
@@ -198,7 +203,6 @@ def optimum_not_proven(search: str, details: Mapping[str, object]) -> str | None
     if not isinstance(gap, (int, float)):
         return f"not proven: {search} gives no bound of how much less another recoding might lose"
     verb, reached = ("cost", details["objective"]) if "objective" in details else ("lose", details.get("loss", 0.0))
-    return (
-        f"not proven: other levels might {verb} up to {gap:.4f} less than {float(str(reached)):.4f}; "
-        "a longer time_limit narrows this gap"
-    )
+    which = "other levels" if details.get("time_limit") else "another choice of levels and suppressed records"
+    text = f"not proven: {which} might {verb} up to {gap:.4f} less than {float(str(reached)):.4f}"
+    return f"{text}; a longer time_limit narrows this gap" if details.get("time_limit") else text

@@ -100,6 +100,11 @@ class Promises:
 
     def needs(self, totals: Int) -> Int:
         """Per class: 0 when all promises are kept, otherwise the bound described in `checks` (`NO_BOUND` for none)."""
+        need = self.needs_alone(totals)
+        return small_classes_out(self.on_average, totals[:, 0], need) if self.on_average else need
+
+    def needs_alone(self, totals: Int) -> Int:
+        """The same by the promises that look at one class at a time."""
         least = self.enough if self.layout.units else self._fewest
         need = AtLeast(self.layout.units, least)(totals)
         for check in self.fixed:
@@ -117,8 +122,6 @@ class Promises:
             np.copyto(need, totals[:, 0], where=(need > 0) & (totals[:, 0] - need < self._fewest))
         if self.moving:
             need = self._follow_released(totals, need)
-        if self.on_average:
-            need = small_classes_out(self.on_average, totals[:, 0], need)
         if self.no_suppression:
             # parts of a class that must lose records do so too; of a class without a bound they may keep everything
             need = np.where(need > 0, self.table.records + 1, need)

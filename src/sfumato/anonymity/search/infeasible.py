@@ -15,6 +15,7 @@ from sfumato.anonymity.predicates.promises import Promises, promises_of
 from sfumato.anonymity.search.base import Problem
 from sfumato.anonymity.search.levels import capped, in_words
 from sfumato.core.errors import Infeasible, SfumatoError
+from sfumato.core.guarantees.risk import WholeTableGuarantee
 from sfumato.kernels.classes.grouping import group_columns
 from sfumato.kernels.classes.rollup import add_up
 
@@ -24,7 +25,17 @@ Int = NDArray[np.int64]
 def refuse(problem: Problem, why: str) -> Infeasible:
     """The error of a search that found no release, with the guarantees that fail and a class that each fails in."""
     names = ", ".join(guarantee.key for guarantee in problem.guarantees)
-    return Infeasible(" ".join([f"{names}: {why}", *_failures(problem), *_limits(problem)]))
+    return Infeasible(" ".join([f"{names}: {why}", *_stronger(problem), *_failures(problem), *_limits(problem)]))
+
+
+def _stronger(problem: Problem) -> list[str]:
+    """What was asked for in place of promises about all records together."""
+    together = [guarantee for guarantee in problem.guarantees if isinstance(guarantee, WholeTableGuarantee)]
+    if not together or problem.promises.on_average:
+        return []
+    names = " and ".join(guarantee.key for guarantee in together)
+    size = max(guarantee.sufficient_size for guarantee in together)
+    return [f"For {names} every class was asked to have {size:,} records, which is enough and not always needed; Lattice may do."]
 
 
 def as_classes(totals: Int) -> str:
@@ -87,6 +98,8 @@ def _failing(problem: Problem, promises: Promises) -> str:
     broken = np.flatnonzero(~promises.holds(totals) & (totals[:, 0] > 0))
     if not broken.size:
         return ""
+    if promises.on_average:
+        return f"{int(totals[broken, 0].sum()):,} of {table.records:,} records would have to be suppressed there at the least"
     if int((totals[:, 0] > 0).sum()) == 1:
         return f"the one class of all {table.records:,} records breaks it"
     sizes = totals[broken, 0]

@@ -45,7 +45,9 @@ class Lattice(Search):
     The release has the smallest loss of all level vectors (`details["optimal"]`); past `max_nodes` lattice nodes or
     with a `time_limit` in seconds the best found, with the largest possible distance from the optimum in
     `details["gap"]`. Where people have rows with different quasi-identifiers, they are counted cautiously in classes that
-    were merged, so that a better release may exist: then neither is said.
+    were merged, so that a better release may exist: then neither is said. A promise about all records together leaves a choice
+    which classes are suppressed: as few records as possible are, of equally large classes those that lose least by it, and the
+    gap says how much other choices could save.
     """
 
     one_level: ClassVar[bool] = True
@@ -80,16 +82,18 @@ class Lattice(Search):
             raise refuse(problem, f"{why}. Allow more suppression, ask for less, or give the hierarchies a common root.")
         recoding = recode_at(problem, tables, best.levels)
         limited = tables.nodes > self.max_nodes or self.time_limit is not None
+        # which classes go for an average is chosen by their loss, so that by another objective others may be better
+        sure = problem.promises.counts_exactly and (costs is None or not limit or not problem.promises.on_average)
         details: dict[str, object] = {
             "time_limit": (self.time_limit or DEFAULT_SECONDS) if limited else None,
             "levels": dict(zip(problem.table.quasi, whole_levels(problem.table, best.levels), strict=True)),
             "evaluated": best.evaluated,
             "nodes": tables.nodes,
-            "optimal": best.complete and best.gap <= 1e-12 and problem.promises.counts_exactly,
+            "optimal": best.complete and best.distance <= 1e-12 and sure,
             "map": {**best.map(), "levels": [list(whole_levels(problem.table, levels)) for levels in best.levels_checked]},
         }
-        if problem.promises.counts_exactly:
-            details["gap"] = best.gap
+        if sure:
+            details["gap"] = best.distance
         if costs is not None:
             del details["map"]  # it draws losses, and these are costs
             details["objective"] = best.loss

@@ -4,7 +4,8 @@ Local recoding by rounds suits hierarchies; classes cut along ordered attributes
 the table, so both are run and compared on one measure: the share of its range that an ordered attribute shows, and the loss
 of its tree for any other attribute (`range_shown`). Only attributes for which the owner declared no tree are cut; the others
 show nodes of the declared tree in every one of these searches. The cuts are those of LeFevre, DeWitt, Ramakrishnan,
-"Mondrian multidimensional k-anonymity", ICDE 2006, chosen by what they save.
+"Mondrian multidimensional k-anonymity", ICDE 2006, chosen by what they save; where k is all that is asked, the relaxed ones
+at the median are tried as well, which divide people with the same value.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from sfumato.anonymity.search.base import Problem, Search, SearchOutcome, Step, Suppression
 from sfumato.anonymity.search.local_recoding import LocalRecoding, Start, in_one, least
+from sfumato.anonymity.search.mondrian import Mondrian
 from sfumato.anonymity.search.ranges import RANGE_SHOWN, Cutting, may_range, range_shown, shown_of_each
 from sfumato.core.progress import Progress
 from sfumato.core.view import Score
@@ -32,6 +34,8 @@ KEPT = MappingProxyType(
         "one class": "top-down along the trees",
         "cuts, all columns": "top-down, splits that save most in all columns",
         "cuts, one column": "top-down, splits that save most in one column",
+        "halves": "top-down, halves at the median",
+        "halves that share": "top-down, halves that may share a value",
     }
 )
 
@@ -63,23 +67,29 @@ class LeastLoss(Search):
         limit = problem.allowed(self.suppression)
         ranges = may_range(problem.table, problem.promises.layout.population > 0)
         recodings = [
-            (local.refined(problem, start, progress, cutting), (name, start))
+            (local.refined(problem, start, progress, cutting), (name, start.rounds))
             for start in self._starts(problem, local, limit, ranges, progress)
             for name, cutting in _ways(problem, start, ranges)
         ]
-        measured: dict[str, float] = {}
-        for recoding, (name, _) in recodings:
-            if recoding.suppressed <= limit:
-                value = range_shown(problem, recoding, ranges)
-                measured[KEPT[name]] = min(value, measured.get(KEPT[name], value))
-        recoding, (name, start) = least(
-            problem, recodings, limit, self.suppression, lambda each: range_shown(problem, each, ranges)
+        if ranges.any() and in_one(problem) is not None:
+            relaxed = _may_share(problem)
+            halves = Mondrian(relaxed=relaxed).cut_along(problem, ranges, progress)
+            recodings.append((halves, ("halves that share" if relaxed else "halves", 0)))
+        compared: dict[str, float] = {}
+
+        def measure(recoding: Recoding, name: str) -> float:
+            value = range_shown(problem, recoding, ranges)
+            compared[KEPT[name]] = min(value, compared.get(KEPT[name], value))
+            return value
+
+        recoding, (name, rounds) = least(
+            problem, recodings, limit, self.suppression, lambda recoding, origin: measure(recoding, origin[0])
         )
         return recoding, {
             "search": KEPT[name],
-            "range_shown": measured[KEPT[name]],
-            "compared": measured,
-            "rounds": start.rounds,
+            "range_shown": compared[KEPT[name]],
+            "compared": compared,
+            "rounds": rounds,
             "optimal": False,
         }
 
@@ -99,6 +109,13 @@ class LeastLoss(Search):
         if whole is not None and ranges.any() and all(start.name != whole.name for start in starts):
             starts.append(whole)
         return starts
+
+
+def _may_share(problem: Problem) -> bool:
+    """Whether records with the same values may go to different classes: where classes are counted in records and nothing but
+    their size is asked for, so that nobody learns a sensitive value from what was not split (docs/attacks-on-outputs.md)."""
+    promises = problem.promises
+    return promises.only_k and not promises.layout.units
 
 
 def _ways(problem: Problem, start: Start, ranges: np.ndarray) -> list[tuple[str, Cutting | None]]:

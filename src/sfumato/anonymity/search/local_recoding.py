@@ -60,7 +60,7 @@ class LocalRecoding(Search):
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         limit = problem.allowed(self.suppression)
         recodings = [(self.refined(problem, start, progress), start) for start in self.starts(problem, limit, progress)]
-        recoding, start = least(problem, recodings, limit, self.suppression, lambda each: each.loss(problem.table.weights))
+        recoding, start = least(problem, recodings, limit, self.suppression, lambda each, _: each.loss(problem.table.weights))
         return recoding, {"rounds": start.rounds, "optimal": False}
 
     def starts(self, problem: Problem, limit: int, progress: Progress) -> list[Start]:
@@ -158,7 +158,7 @@ def least(
     recodings: Sequence[tuple[Recoding, Origin]],
     limit: int,
     suppression: float,
-    measure: Callable[[Recoding], float],
+    measure: Callable[[Recoding, Origin], float],
 ) -> tuple[Recoding, Origin]:
     """The recoding that measures least among those that suppress few enough records, the first of equal ones."""
     within = [each for each in recodings if each[0].suppressed <= limit]
@@ -173,7 +173,7 @@ def least(
             f"no recoding reaches this with at most {suppression:.2%} of the records suppressed. "
             "Allow more suppression, ask for less, or give the hierarchies a common root.",
         )
-    return min(within, key=lambda each: (round(measure(each[0]), 12), each[0].suppressed))
+    return min(within, key=lambda each: (round(measure(*each), 12), each[0].suppressed))
 
 
 class Round(Sweep):

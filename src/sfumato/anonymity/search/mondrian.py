@@ -61,6 +61,12 @@ class Mondrian(Search):
                 "Mondrian looks at regions with records alone, so it cannot promise everybody in the population a smallest "
                 "chance of presence; use Lattice, LocalRecoding or TopDown, or minimum = 0"
             )
+        ordered = np.array([_is_cut(table, a) for a in range(len(table.quasi))], dtype=np.bool_)
+        return self.cut_along(problem, ordered, progress), {"optimal": False}
+
+    def cut_along(self, problem: Problem, ordered: NDArray[np.bool_], progress: Progress) -> Recoding:
+        """Cut the table along these attributes and over the trees of the others."""
+        table = problem.table
         cells = canonical_cells(table)
         whole = _Part(cells, np.zeros(cells.size, dtype=np.int64), table.cell_counts[cells])
         promises = problem.promises
@@ -79,7 +85,7 @@ class Mondrian(Search):
         while waiting:
             part = waiting.pop()
             progress("partitioning", len(finished), 0)
-            cut = self._cut(problem, promises, part)
+            cut = self._cut(problem, promises, part, ordered)
             if cut is None:
                 finished.append(part)
             else:
@@ -88,14 +94,13 @@ class Mondrian(Search):
         cell, first, count = (np.concatenate([getattr(part, name) for part in finished]) for name in ("cell", "first", "count"))
         # whoever looks people up in a register can read ranges of numbers alone
         readable = [promises.layout.population < 0 or in_numeric_order(tree) for tree in table.hierarchies]
-        ranges = np.array([_is_cut(table, a) for a in range(len(table.quasi))], dtype=np.bool_) & np.array(readable)
-        return show(problem, cell, first, count, klass, ranges), {"optimal": False}
+        return show(problem, cell, first, count, klass, ordered & np.array(readable))
 
-    def _cut(self, problem: Problem, promises: Promises, part: _Part) -> list[_Part] | None:
+    def _cut(self, problem: Problem, promises: Promises, part: _Part, ordered: NDArray[np.bool_]) -> list[_Part] | None:
         """The first allowed cut, widest attribute first."""
         if promises.k * 2 > part.count.sum():
             return None
-        for parts in self._candidates(problem, part):
+        for parts in self._candidates(problem, part, ordered):
             if len(parts) < 2:
                 continue
             totals = np.stack([self._totals(problem, piece) for piece in parts])
@@ -103,7 +108,7 @@ class Mondrian(Search):
                 return parts
         return None
 
-    def _candidates(self, problem: Problem, part: _Part) -> Iterator[list[_Part]]:
+    def _candidates(self, problem: Problem, part: _Part, ordered: NDArray[np.bool_]) -> Iterator[list[_Part]]:
         table = problem.table
         members = table.tuple_of_cell[part.cell]
         codes = table.codes[:, members]
@@ -112,14 +117,14 @@ class Mondrian(Search):
         for a, tree in enumerate(table.hierarchies):
             if low[a] == high[a]:
                 spread.append(0.0)
-            elif _is_cut(table, a):
+            elif ordered[a]:
                 spread.append(float(high[a] - low[a]) / max(len(tree.leaves) - 1, 1))
             else:
                 spread.append(float(tree.loss[tree.common_ancestor(np.unique(codes[a]))]) if tree.has_root else 1.0)
         for a in sorted(range(len(spread)), key=lambda i: (-spread[i], i)):
             if low[a] == high[a]:
                 continue
-            if _is_cut(table, a):
+            if ordered[a]:
                 yield self._at_median(part, codes[a])
             else:
                 yield self._over_children(table.hierarchies[a].node_of, part, codes[a])

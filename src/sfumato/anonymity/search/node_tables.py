@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymity.predicates.promises import Promises
+from sfumato.anonymity.predicates.whole_table import may_cost_less, small_classes_out
 from sfumato.anonymity.search.objectives import Objective
 from sfumato.anonymity.search.verdicts import ColumnVerdict, NodeVerdict
 from sfumato.data.class_table import ClassTable
@@ -128,18 +129,41 @@ class NodeTables:
             )
             penalty /= self.records
             return NodeVerdict(int(suppressed), penalty, int(suppressed), penalty, int(kept))
-        need = promises.needs(totals)
+        need, slack = self._needs(levels, keys, totals)
         suppressed, kept, penalty, least, least_penalty = failing_classes(
             keys, totals, need, self.shifts, self.masks, starts, losses
         )
         if promises.no_suppression and need.any():  # suppression mends nothing
             suppressed = self.records + 1
-        return NodeVerdict(int(suppressed), penalty / self.records, int(least), least_penalty / self.records, int(kept))
+        return NodeVerdict(int(suppressed), penalty / self.records, int(least), least_penalty / self.records, int(kept), slack)
+
+    def _needs(self, levels: Sequence[int], keys: Int, totals: Int) -> tuple[Int, float]:
+        """What the classes of a node need, and how much less another choice of suppressed classes may lose."""
+        promises, sizes = self.promises, totals[:, 0]
+        if not promises.on_average:
+            return promises.needs(totals), 0.0
+        alone = promises.needs_alone(totals)
+        costs = 1.0 - self._class_losses(levels, keys)
+        need = small_classes_out(promises.on_average, sizes, alone, np.lexsort((self._marks(levels, keys), costs)))
+        open_ = np.flatnonzero(alone == 0)
+        slack = may_cost_less(promises.on_average, sizes[open_], need[open_] != 0, costs[open_])
+        return need, slack / self.records
+
+    def _class_losses(self, levels: Sequence[int], keys: Int) -> Real:
+        """What a record of each class loses."""
+        loss = np.zeros(keys.size)
+        for a, level in enumerate(levels):
+            loss += self.losses[a][level][self._codes_at(a, level, keys)]
+        return loss
+
+    def _marks(self, levels: Sequence[int], keys: Int) -> Int:
+        """What tells the classes of a node apart, whatever the order of rows."""
+        return keys
 
     def by_column(self, levels: Sequence[int], objective: Objective) -> ColumnVerdict:
         """Check every class of a node, and say what suppression adds to each column."""
         keys, totals = self.classes(levels)
-        need = self.promises.needs(totals)
+        need, _ = self._needs(levels, keys, totals)
         failing = np.flatnonzero(need)
         gone = totals[failing, 0]
         least = np.minimum(np.maximum(need[failing], 0), gone)
@@ -176,7 +200,7 @@ class NodeTables:
     def failing_keys(self, levels: Sequence[int]) -> tuple[Int, Int, NDArray[np.bool_]]:
         """Keys, totals and, per class, whether it must be suppressed."""
         keys, totals = self.classes(levels)
-        return keys, totals, self.promises.needs(totals) != 0
+        return keys, totals, self._needs(levels, keys, totals)[0] != 0
 
     def keys_of_tuples(self, levels: Sequence[int]) -> Int:
         """The packed key of every tuple at a node."""
@@ -313,6 +337,9 @@ class WideTables(NodeTables):
     def _codes_at(self, attribute: int, level: int, keys: Int) -> Int:
         return np.asarray(self.level_codes[attribute][level][1][self.codes[attribute, keys]], dtype=np.int64)
 
+    def _marks(self, levels: Sequence[int], keys: Int) -> Int:
+        return self._hashes(levels, keys)
+
     def _root_marks(self) -> Int:
         return self._hashes([0] * len(self.heights), self.root[0])
 
@@ -343,13 +370,11 @@ class WideTables(NodeTables):
     def verdict(self, levels: Sequence[int]) -> NodeVerdict:
         """Check every class of a node."""
         tuples, totals = self.classes(levels)
-        need = self.promises.needs(totals)
+        need, slack = self._needs(levels, tuples, totals)
         failing = np.flatnonzero(need)
         gone = totals[failing, 0]
         least = np.maximum(need[failing], 0)
-        loss = np.zeros(failing.size)
-        for a, level in enumerate(levels):
-            loss += self.losses[a][level][self.level_codes[a][level][1][self.codes[a, tuples[failing]]]]
+        loss = self._class_losses(levels, tuples[failing])
         suppressed, kept = int(gone.sum()), int((totals[:, 0] > 0).sum()) - int((gone > 0).sum())
         if self.promises.no_suppression and need.any():  # suppression mends nothing
             suppressed = self.records + 1
@@ -359,6 +384,7 @@ class WideTables(NodeTables):
             int(least.sum()),
             float((np.minimum(least, gone) * (1.0 - loss)).sum()) / self.records,
             kept,
+            slack,
         )
 
     def keys_of_tuples(self, levels: Sequence[int]) -> Int:

@@ -33,6 +33,7 @@ class BestNode:
     levels: Levels | None = None
     loss: float = float("inf")
     gap: float = 0.0
+    possible: float = float("inf")  # what a checked node may cost with another choice of suppressed classes
     complete: bool = True  # whether every other node was ruled out
     evaluated: int = 0
     trail: list[tuple[Levels, float, int, int]] = field(default_factory=list)
@@ -45,8 +46,15 @@ class BestNode:
         self.evaluated += 1
         self.trail.append((levels, loss, verdict.suppressed, verdict.kept))
         rank = (ties, verdict.suppressed, verdict.kept, levels)
+        if feasible and verdict.slack > EQUAL:
+            self.possible = min(self.possible, loss - verdict.slack)
         if feasible and (loss < self.loss - EQUAL or (loss <= self.loss + EQUAL and rank < self.rank)):
             self.levels, self.loss, self.rank = levels, loss, rank
+
+    @property
+    def distance(self) -> float:
+        """How far from the best possible the best node is at the most."""
+        return max(self.gap, self.loss - self.possible)
 
     @property
     def levels_checked(self) -> list[Levels]:

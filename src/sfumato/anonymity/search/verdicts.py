@@ -13,13 +13,14 @@ Real = NDArray[np.float64]
 @dataclass(frozen=True)
 class NodeVerdict:
     """What is known about a node: records that it suppresses and the loss they add, a lower bound of both for every node
-    below it, and how many classes it keeps."""
+    below it, how many classes it keeps, and how much less another choice of suppressed classes may lose."""
 
     suppressed: int
     penalty: float
     least_suppressed: int
     least_penalty: float
     kept: int
+    slack: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

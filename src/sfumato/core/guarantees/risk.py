@@ -74,9 +74,11 @@ class AverageRisk(WholeTableGuarantee):
 class UniquenessByModel(WholeTableGuarantee):
     """At most `share` of the released records belong to somebody who is unique in the population, by a model.
 
-    A class of one record is one person of the population with chance `sampling_fraction` (negative binomial model), independently
-    of others; measured is the share that the model exceeds with a chance of at most 1 − `confidence`. The fraction is the owner's
-    word: rows cannot confirm this promise.
+    The model: the table was drawn with the declared `sampling_fraction`, and the people behind each class are negative binomial
+    given its records, so that a class of one record is one person of the population with chance `sampling_fraction`,
+    independently of others. Measured is the share that the model exceeds with a chance of at most 1 − `confidence`. Independent
+    drawing alone is not enough: where many combinations of values are rare in the population, the truth is above it, however the
+    table was drawn. Fraction and model are the owner's word: rows cannot confirm this promise.
 
     >>> UniquenessByModel(0.05, 0.1).measured_of(singles=20, records=100)
     0.04
@@ -111,6 +113,13 @@ class UniquenessByModel(WholeTableGuarantee):
         return likely_at_most(singles, self.sampling_fraction, self.confidence) / records
 
     def claim(self) -> str:
+        return (
+            f"{self.former_claim()} and if the people behind each class are negative binomial given its records, as the model "
+            "supposes; it understates where many combinations of values are rare in the population"
+        )
+
+    def former_claim(self) -> str:
+        """The claim of earlier certificates, which named the drawing and not the whole model."""
         return (
             f"by a negative binomial model, at most {stated(self.share)} of the records belong to somebody who is unique in the "
             f"population, with {stated(self.confidence)} confidence, "

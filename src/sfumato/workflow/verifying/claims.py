@@ -19,6 +19,7 @@ from sfumato.core.guarantees.base import ANY_ADVERSARY, TOLERANCE, ClassGuarante
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity
 from sfumato.core.guarantees.likeness import BetaLikeness, DeltaDisclosure
 from sfumato.core.guarantees.population import DeltaPresence
+from sfumato.core.guarantees.risk import UniquenessByModel
 from sfumato.core.params import parameters
 from sfumato.data.schema import Column, Schema
 from sfumato.wire.fingerprint import FORMAT as FINGERPRINT
@@ -243,11 +244,13 @@ def _misstated(claim: Claim, guarantee: ClassGuarantee, certificate: Certificate
 
 
 def _worded(claim: Claim, guarantee: ClassGuarantee, format: str) -> ClassGuarantee | None:
-    """The guarantee that the claim's words state: the one that it names or, in the first format, the same with its thresholds
-    rounded; None where the words say something else.
+    """The guarantee that the claim's words state, now or earlier: the one that it names or, in the first format, the same with
+    its thresholds rounded; None where the words say something else.
     """
     said = (claim.promised, claim.adversary)
     if said == (guarantee.claim(), guarantee.adversary):
+        return guarantee
+    if isinstance(guarantee, UniquenessByModel) and said == (guarantee.former_claim(), guarantee.adversary):
         return guarantee
     # the first versions did not say that a promise is about some values only
     about_some = getattr(guarantee, "protected_values", None) is not None and not isinstance(guarantee, AlphaKAnonymity)
