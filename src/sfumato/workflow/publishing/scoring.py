@@ -142,8 +142,8 @@ def run_checks(
     unmeasured: list[str] = []
     risks = 0
     for position, measure in enumerate(checks.measures):
-        known = by_key.get(_key(measure)) if _is_usual(measure) else None
-        if known is not None and known in scores:
+        stated = by_key.get(_key(measure)) if _is_usual(measure) else None
+        if stated is not None and stated in scores:
             continue
         progress("measuring", position, len(checks.measures))
         is_risk = position >= len(checks.measures) - checks.risks
@@ -151,7 +151,7 @@ def run_checks(
             unmeasured.append(f"{_key(measure)} says nothing here: {_OTHER_VALUES}")
             continue
         try:
-            score = measure.score(original, seen_by(measure)) if known is None else known
+            score = measure.score(original, seen_by(measure)) if stated is None else stated
         except Unsupported as error:
             if not checks.usual[is_risk]:
                 raise
