@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sfumato.workflow.publishing.scoring import Measured
 
 #: Grows when a method or a measure changes its results, so that nothing stale is remembered.
-_EDITION = 4
+_EDITION = 5
 ORIGINAL = "Original"
 #: The axes of the map where nobody names others: an intruder links by whichever way finds more, and loss has a shape.
 USUAL_RISK: Mapping[str, Any] = {"name": "disclosure_risk", "linkage": "largest"}

@@ -27,6 +27,7 @@ _FIELDS = {
     "scores",
     "parts",
     "risk_measure",
+    "found",
     "left",
     "rows",
     "guaranteed",
