@@ -116,7 +116,7 @@ def _evaluate(people: Microdata, method: Method, seed: str, measures: Measures, 
         "scores": {score.measure: _number(score.value) for score in scores},
         "parts": {score.measure: {name: _number(value) for name, value in score.parts.items()} for score in scores},
         "risk_measure": risk.measure,
-        "found": [list(pair) for pair in risk.found],
+        "linked_shares": [list(pair) for pair in risk.linked_shares],
         "left": list(left),
         "rows": len(masked),
         "guaranteed": bool(outcome.claimed),
@@ -223,8 +223,8 @@ class Point:
     """One method at one choice of parameters: mean risk and loss over its runs (shares; lower is better), or why it was
     refused (then they are not a number). `floor` is what chance gives of that risk, and `draws` are the gain over it and the loss
     of each run. `left` are quasi-identifiers that the method cannot change and that stay as they are; `guaranteed` says whether
-    it keeps a guarantee, `drawn` whether chance decides what is published,
-    `unproven` what a search says of an optimum that it did not prove, `found` what each record linkage finds, and chance."""
+    it keeps a guarantee, `drawn` whether chance decides what is published, `unproven` what a search says of an optimum
+    that it did not prove, `linked_shares` what each record linkage finds, and chance."""
 
     label: str
     method: Mapping[str, Any]
@@ -243,7 +243,7 @@ class Point:
     guaranteed: bool = False
     drawn: bool = True
     unproven: str | None = None
-    found: tuple[tuple[float, float], ...] = ()
+    linked_shares: tuple[tuple[float, float], ...] = ()
 
     @property
     def gain(self) -> float:
@@ -269,7 +269,7 @@ class Point:
     @property
     def people_found(self) -> tuple[float, float] | None:
         """The share of records that a linkage finds, and what chance finds; None for a risk without linkage."""
-        return max(self.found) if self.found else None
+        return max(self.linked_shares) if self.linked_shares else None
 
 
 def point_of(mask: Method, results: Sequence[Plain], runs: int) -> Point:
@@ -299,7 +299,7 @@ def point_of(mask: Method, results: Sequence[Plain], runs: int) -> Point:
         guaranteed=bool(results[0]["guaranteed"]),
         drawn=not isinstance(mask, Recoded) and mask.draws,
         unproven=results[0].get("unproven"),
-        found=_mean_pairs([result["found"] for result in results]),
+        linked_shares=_mean_pairs([result["linked_shares"] for result in results]),
     )
 
 

@@ -27,7 +27,7 @@ _FIELDS = {
     "scores",
     "parts",
     "risk_measure",
-    "found",
+    "linked_shares",
     "left",
     "rows",
     "guaranteed",

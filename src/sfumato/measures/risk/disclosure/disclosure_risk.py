@@ -97,7 +97,7 @@ class DisclosureRisk(Measure[Microdata, Compared]):
             MappingProxyType(parts),
             floor=min(combined_risk(*floors, self.weights, way), 1.0),
             interval=mean_interval(shares, owner),
-            found=((by_distance, floors[1]), (by_weight, floors[2])),
+            linked_shares=((by_distance, floors[1]), (by_weight, floors[2])),
         )
 
     def _way(self, counted: bool) -> Linkage:
