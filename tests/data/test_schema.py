@@ -180,7 +180,7 @@ columns = st.builds(
 def test_a_list_of_texts_is_written_as_tomlkit_writes_it(listed: list[str]) -> None:
     import tomlkit
 
-    from sfumato.data.schema import text_list
+    from sfumato.core.texts import text_list
 
     assert text_list(listed).as_string() == tomlkit.item(listed).as_string()
 

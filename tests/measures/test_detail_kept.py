@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.measures.utility.detail_kept import DetailKept, in_words
+from sfumato.measures.utility.detail_kept import DetailKept
 from sfumato.report.summary import summary_lines
 
 
@@ -50,7 +50,7 @@ def test_widths_are_the_losses_where_nothing_is_missing() -> None:
 
 def test_the_summary_names_what_costs_most(release: sf.Release) -> None:
     [score] = [score for score in release.owner.scores if score.measure == "detail_kept"]
-    words = in_words(score)
+    words = score.words
     assert any(f"of {score.parts['onset, known cells']:,.0f} known cells kept, mean width" in line for line in words)
     assert "cost most" in words[-1]
     assert all(f"detail    {line}" in summary_lines(release) for line in words)

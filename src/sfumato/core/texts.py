@@ -1,15 +1,20 @@
 """Values and numbers as texts: one text form for all types that can carry a value, and numbers for sentences, which are shorter
-than measured and never past what is true.
+than measured and never past what is true. Long lists of texts for files of the owner.
 """
 
 from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
+from functools import cache
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tomlkit.items import Array
 
 _LONG = Context(prec=700)  # digits enough for the largest float with the smallest margin
 
@@ -145,3 +150,23 @@ def _plain(number: Decimal) -> Decimal:
 def _rounded(number: Decimal, place: int, rounding: str) -> Decimal:
     """The number without what is below this power of ten, and without an exponent above 0."""
     return number.quantize(Decimal(1).scaleb(place), rounding, _LONG).quantize(Decimal(1).scaleb(min(place, 0)), context=_LONG)
+
+
+def text_list(values: Sequence[str]) -> Array:
+    """The array as tomlkit writes it, in one go: entry by entry it takes time that grows with the square of their number."""
+    from tomlkit.items import Array, Trivia
+
+    escapes = _escapes()
+    written = "[" + ", ".join(f'"{value.translate(escapes)}"' for value in values) + "]"
+    array = Array([], Trivia())
+    array.as_string = lambda: written  # type: ignore[method-assign]
+    return array
+
+
+@cache
+def _escapes() -> dict[int, str]:
+    """How tomlkit writes the characters that it does not write as they are."""
+    import tomlkit
+
+    odd = [*range(0x20), 0x22, 0x5C, 0x7F]
+    return {code: tomlkit.item(chr(code)).as_string()[1:-1] for code in odd}

@@ -107,7 +107,9 @@ class Score:
     """A measured number with the reading direction and, where it helps, its parts (per attribute, per class size).
 
     A risk also has its `floor`, what chance alone gives: the same measure where people are paired with released rows at
-    random, or a blind guess. `interval` is a 95 % interval of the value; both ends equal the value where it is exact.
+    random, or a blind guess. `interval` is a 95 % interval of the value; both ends equal the value where it is exact. Of a risk
+    that rests on record linkages, `linked_shares` are the share of records that each of them finds, and what chance finds.
+    `words` are what a summary says of the score, line by line.
 
     >>> Score("linkage", 0.28, "lower", "share linked", floor=0.1, interval=(0.19, 0.37)).gain
     0.2
@@ -121,6 +123,8 @@ class Score:
     uses_original: bool = True
     floor: float | None = None
     interval: tuple[float, float] | None = None
+    linked_shares: tuple[tuple[float, float], ...] = ()
+    words: tuple[str, ...] = ()
 
     @property
     def gain(self) -> float | None:

@@ -7,7 +7,7 @@ arrays and never see a row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.errors import HierarchyError, HierarchyGap, MissingColumn, SchemaError, Unsupported, all_at_once
+from sfumato.core.errors import HierarchyError, MissingColumn, SchemaError, Unsupported, all_at_once
 from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchy_builders import by_frequency, tree_over
 from sfumato.data.item_sets import ItemSets
 from sfumato.data.level_limits import LevelLimits
 from sfumato.data.microdata import Microdata
@@ -159,7 +160,7 @@ def encode(
     trees = {**data.hierarchies, **(hierarchies or {})}
     table = from_grouped(grouped, schema, quasi, chosen, units=units, population=extra, hierarchies=trees)
     built = zip(quasi, table.hierarchies, strict=True)
-    data.hierarchies.update((name, tree) for name, tree in built if extra is None or not _by_frequency(schema.columns[name]))
+    data.hierarchies.update((name, tree) for name, tree in built if extra is None or not by_frequency(schema.columns[name]))
     data.hierarchies.update((attribute.name, attribute.hierarchy) for attribute in table.sensitive)
     return table
 
@@ -189,10 +190,14 @@ def from_grouped(
         everything = _by_text(dict.fromkeys([*values, *more_values]))
         try:
             _refuse_undeclared(name, schema.columns[name], values)
-            if population is not None and _by_frequency(schema.columns[name]):
-                tree = _tree_of_population(name, schema, more_values, more_codes, people, values)
+            if population is not None and by_frequency(schema.columns[name]):
+                listed = _by_text(more_values)
+                counted = _value_counts(listed, more_values, more_codes, people)
+                tree = hierarchy_builders.learnt_elsewhere(name, schema, listed, counted, values)
             else:
-                tree = _tree(name, schema, earlier, everything, partial(_value_counts, everything, values, codes, cell_counts))
+                tree = tree_over(
+                    name, schema, earlier, everything, partial(_value_counts, everything, values, codes, cell_counts)
+                )
         except (HierarchyError, SchemaError) as error:
             faults.append(error)
             continue
@@ -202,56 +207,9 @@ def from_grouped(
         extra = more[more_codes] if more_codes.size else more
         coded.append(np.concatenate([lookup[codes], extra, own]) if extra.size + own.size else lookup[codes])
         trees.append(tree)
-    _raise_together(faults)
+    hierarchy_builders.raise_together(faults)
     attributes, sensitive_codes = _sensitive(grouped, schema, sensitive, earlier, cell_counts)
     return _assemble(grouped, quasi, trees, coded, cell_counts, people, units, attributes, sensitive_codes, schema)
-
-
-def _tree(
-    name: str,
-    schema: Schema,
-    earlier: Mapping[str, Hierarchy],
-    values: list[str | None],
-    counts: Callable[[], list[int]],
-) -> Hierarchy:
-    """The hierarchy of a column over its values: the one built before, extended where needed, or a new one."""
-    tree = earlier.get(name)
-    column = schema.columns[name]
-    if tree is None:
-        # only a frequency hierarchy looks at how often a value occurs
-        return hierarchy_builders.build(name, column, values, counts() if _by_frequency(column) else None, schema.folder)
-    if any(value not in tree.index for value in values):
-        return hierarchy_builders.cover(tree, values, name=name)
-    return tree
-
-
-def _tree_of_population(
-    name: str, schema: Schema, listed: list[str | None], codes: Codes, people: Counts, values: list[str | None]
-) -> Hierarchy:
-    """Frequency groups learnt from the population alone, so that whoever has it learns the same, and nothing of the data."""
-    column = schema.columns[name]
-    ordered = _by_text(listed)
-    tree = hierarchy_builders.build(name, column, ordered, _value_counts(ordered, listed, codes, people), schema.folder)
-    missing = "refuse" if column.hierarchy is None else column.hierarchy.missing
-    return hierarchy_builders.cover(tree, values, name=name, missing=missing)
-
-
-def _by_frequency(column: Column) -> bool:
-    return column.hierarchy is not None and column.hierarchy.kind == "frequency"
-
-
-def _raise_together(faults: list[HierarchyError | SchemaError]) -> None:
-    """One error for all columns."""
-    if len(faults) == 1:
-        raise faults[0]
-    kind = (
-        HierarchyGap
-        if all(isinstance(fault, HierarchyGap) for fault in faults)
-        else type(faults[0])
-        if faults
-        else HierarchyError
-    )
-    all_at_once(kind, f"{len(faults)} column{'s' * (len(faults) != 1)}", (str(fault) for fault in faults))
 
 
 def _assemble(
@@ -336,7 +294,7 @@ def _sensitive(
         values, codes = _dictionary(grouped.column(name), column.items)
         listed = _by_text(values)
         _refuse_undeclared(name, column, values)
-        tree = _tree(name, schema, earlier, listed, partial(_value_counts, listed, values, codes, counts))
+        tree = tree_over(name, schema, earlier, listed, partial(_value_counts, listed, values, codes, counts))
         order, meant = _value_order(values, column, tree)
         rank = np.empty(len(values), dtype=np.int32)
         rank[order] = np.arange(len(values), dtype=np.int32)

@@ -10,13 +10,13 @@ import bisect
 import datetime
 import difflib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from sfumato.core.errors import HierarchyError, HierarchyGap
+from sfumato.core.errors import HierarchyError, HierarchyGap, SchemaError, all_at_once
 from sfumato.data.hierarchy import ROOT, Hierarchy, from_tree, mask_width
-from sfumato.data.schema import Column, HierarchySpec
+from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.data.values import as_numbers, text_of
 
 MAX_LISTED_INTEGERS = 100_000
@@ -70,6 +70,53 @@ def cover(tree: Hierarchy, values: Sequence[str | None], *, name: str, missing: 
             f'({len(tree.leaves):,} leaves): {", ".join(shown)}{more}. Add them to the hierarchy or set missing = "root".'
         )
     return tree.with_leaves([*unknown, None] if None in values else unknown)
+
+
+def tree_over(
+    name: str,
+    schema: Schema,
+    earlier: Mapping[str, Hierarchy],
+    values: Sequence[str | None],
+    counts: Callable[[], Sequence[int]],
+) -> Hierarchy:
+    """The hierarchy of a column over its values: the one built before, extended where needed, or a new one."""
+    tree = earlier.get(name)
+    column = schema.columns[name]
+    if tree is None:
+        # only a frequency hierarchy looks at how often a value occurs
+        return build(name, column, values, counts() if by_frequency(column) else None, schema.folder)
+    if any(value not in tree.index for value in values):
+        return cover(tree, values, name=name)
+    return tree
+
+
+def learnt_elsewhere(
+    name: str, schema: Schema, listed: Sequence[str | None], counts: Sequence[int], values: Sequence[str | None]
+) -> Hierarchy:
+    """Frequency groups learnt from the values and counts of the population alone, so that whoever has it learns the same, and
+    nothing of the data."""
+    column = schema.columns[name]
+    tree = build(name, column, listed, counts, schema.folder)
+    return cover(tree, values, name=name, missing="refuse" if column.hierarchy is None else column.hierarchy.missing)
+
+
+def by_frequency(column: Column) -> bool:
+    """Whether a hierarchy is learnt from how often values occur."""
+    return column.hierarchy is not None and column.hierarchy.kind == "frequency"
+
+
+def raise_together(faults: Sequence[HierarchyError | SchemaError]) -> None:
+    """One error for all columns."""
+    if len(faults) == 1:
+        raise faults[0]
+    kind = (
+        HierarchyGap
+        if all(isinstance(fault, HierarchyGap) for fault in faults)
+        else type(faults[0])
+        if faults
+        else HierarchyError
+    )
+    all_at_once(kind, f"{len(faults)} column{'s' * (len(faults) != 1)}", (str(fault) for fault in faults))
 
 
 def from_values(values: Sequence[str | None], *, order: Sequence[str] | None = None) -> Hierarchy:

@@ -6,17 +6,14 @@ Written in TOML or Python, frozen, unknown keys refused, all faults reported at 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from sfumato.core.errors import MissingColumn, SchemaError, all_at_once, forgetting
 from sfumato.core.owner_files import load_toml, readable
-
-if TYPE_CHECKING:
-    from tomlkit.items import Array
+from sfumato.core.texts import text_list
 
 Role = Literal["identifier", "quasi", "sensitive", "plain", "weight", "unit"]
 Type = Literal["string", "integer", "number", "boolean", "date", "datetime"]
@@ -333,19 +330,9 @@ class Schema(Frozen):
         >>> ages.with_levels(least={"age": 1}).columns["age"].least_level
         1
         """
-        columns, faults = dict(self.columns), []
-        for key, levels in (("least_level", least or {}), ("greatest_level", greatest or {})):
-            for name, level in levels.items():
-                if name not in columns:
-                    faults.append(f"{key} names column '{name}', which the schema does not describe")
-                elif isinstance(level, bool) or not isinstance(level, int) or not 0 <= level <= 10_000:
-                    faults.append(f"{key} of column '{name}' must be a whole number of at least 0")
-                else:
-                    columns[name] = columns[name].model_copy(update={key: level})
-        limited = dict.fromkeys(name for name in (*(least or {}), *(greatest or {})) if name in columns)
-        faults += [f"column '{name}': {fault}" for name in limited if (fault := columns[name].level_fault())]
-        all_at_once(SchemaError, f"schema '{self.dataset}'", faults)
-        return self.replace(columns=columns)
+        from sfumato.data.level_limits import limited_columns
+
+        return self.replace(columns=limited_columns(self, least or {}, greatest or {}))
 
     @property
     def limits_levels(self) -> bool:
@@ -406,23 +393,3 @@ def _listed(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return int(value)
     return value
-
-
-def text_list(values: Sequence[str]) -> Array:
-    """The array as tomlkit writes it, in one go: entry by entry it takes time that grows with the square of their number."""
-    from tomlkit.items import Array, Trivia
-
-    escapes = _escapes()
-    written = "[" + ", ".join(f'"{value.translate(escapes)}"' for value in values) + "]"
-    array = Array([], Trivia())
-    array.as_string = lambda: written  # type: ignore[method-assign]
-    return array
-
-
-@cache
-def _escapes() -> dict[int, str]:
-    """How tomlkit writes the characters that it does not write as they are."""
-    import tomlkit
-
-    odd = [*range(0x20), 0x22, 0x5C, 0x7F]
-    return {code: tomlkit.item(chr(code)).as_string()[1:-1] for code in odd}

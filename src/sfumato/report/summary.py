@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.plain_data import PlainDict
-from sfumato.core.view import Score
 from sfumato.measures.utility.ambiguity import ALL
-from sfumato.measures.utility.detail_kept import DetailKept, in_words
 
 if TYPE_CHECKING:
     from sfumato.core.view import Score
@@ -68,9 +66,7 @@ def summary_lines(release: Release[Content], folder: str | Path | None = None) -
         else []
     )
     lines.append(f"useful    {'; '.join([*useful, *([others] if others else [])])}")
-    lines += [
-        f"detail    {line}" for score in release.owner.scores if score.measure == DetailKept.key for line in in_words(score)
-    ]
+    lines += [f"detail    {line}" for score in release.owner.scores for line in score.words]
     lines += _optimum(release)
     if risks:
         lines += [f"risk      {_risk_in_words(score)}" for score in release.owner.scores if score.measure in risks]

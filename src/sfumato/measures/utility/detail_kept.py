@@ -7,6 +7,7 @@ shown value stands for, 1 for a suppressed one (Iyengar, "Transforming data to s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import ClassVar
@@ -48,7 +49,7 @@ class DetailKept(Measure[Rows | None, ReleasedTable]):
         """The mean, and the counts of each column."""
         if original is None and not released.known_cells:
             raise InputError("detail_kept counts the cells that were known: pass the original")
-        parts, shares = {}, []
+        parts, by_column = {}, {}
         for column in shown_columns(original, released):
             cells = known_cells(column, _known(column.name, original, released), records_of(released))
             if not cells.total:
@@ -56,9 +57,10 @@ class DetailKept(Measure[Rows | None, ReleasedTable]):
             parts[f"{column.name}, {KNOWN}"] = float(cells.total)
             parts[f"{column.name}, {KEPT}"] = float(cells.kept)
             parts[f"{column.name}, {WIDTH}"] = cells.width
-            shares.append(1.0 - cells.width)
+            by_column[column.name] = cells
         meaning = "share of the detail of known cells that is left, a suppressed cell counting 0"
-        return Score(self.key, sum(shares) / len(shares) if shares else 1.0, "higher", meaning, MappingProxyType(parts))
+        value = sum(1.0 - cells.width for cells in by_column.values()) / len(by_column) if by_column else 1.0
+        return Score(self.key, value, "higher", meaning, MappingProxyType(parts), words=_in_words(by_column))
 
 
 def _known(name: str, original: Rows | None, released: ReleasedTable) -> int:
@@ -87,21 +89,19 @@ def known_cells(column: ShownColumn, total: int, records: int) -> KnownCells:
     return KnownCells(total, kept, (lost + suppressed) * min(share, 1.0) / total if total else 0.0)
 
 
-def in_words(score: Score) -> list[str]:
+def _in_words(cells: Mapping[str, KnownCells]) -> tuple[str, ...]:
     """What the columns that lost most have kept, in one line, and which to look at: a summary is short."""
-    names = [part.removesuffix(f", {WIDTH}") for part in score.parts if part.endswith(f", {WIDTH}")]
-    names.sort(key=lambda name: -score.parts[f"{name}, {WIDTH}"])
+    names = sorted(cells, key=lambda name: -cells[name].width)
     columns = [
-        f"{name}: {score.parts[f'{name}, {KEPT}']:,.0f} of {score.parts[f'{name}, {KNOWN}']:,.0f} known cells kept, "
-        f"mean width {score.parts[f'{name}, {WIDTH}']:.2f}"
+        f"{name}: {cells[name].kept:,} of {cells[name].total:,} known cells kept, mean width {cells[name].width:.2f}"
         for name in names[:_SHOWN]
     ]
     rest = names[_SHOWN:]
     if rest:
-        columns.append(f"{len(rest)} more, mean width at most {score.parts[f'{rest[0]}, {WIDTH}']:.2f}")
+        columns.append(f"{len(rest)} more, mean width at most {cells[rest[0]].width:.2f}")
     lines = ["; ".join(columns)] if columns else []
-    costly = [name for name in names if score.parts[f"{name}, {WIDTH}"] > 0.0][:2]
+    costly = [name for name in names if cells[name].width > 0.0][:2]
     if len(names) > 1 and costly:
         verb = "cost" if len(costly) > 1 else "costs"
         lines.append(f"{' and '.join(costly)} {verb} most: leave one out or coarsen it yourself, and the others may keep more")
-    return lines
+    return tuple(lines)

@@ -31,7 +31,6 @@ _FEW_JOBS = 3
 _WORKER = "sfumato.workflow.comparing.worker"
 #: The risk of rows that belong to nobody.
 _OF_NEW_ROWS = "nearest_record"
-_LINKAGES = ("distance linkage", "probabilistic linkage")
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +116,7 @@ def _evaluate(people: Microdata, method: Method, seed: str, measures: Measures, 
         "scores": {score.measure: _number(score.value) for score in scores},
         "parts": {score.measure: {name: _number(value) for name, value in score.parts.items()} for score in scores},
         "risk_measure": risk.measure,
+        "linked_shares": [list(pair) for pair in risk.linked_shares],
         "left": list(left),
         "rows": len(masked),
         "guaranteed": bool(outcome.claimed),
@@ -223,8 +223,8 @@ class Point:
     """One method at one choice of parameters: mean risk and loss over its runs (shares; lower is better), or why it was
     refused (then they are not a number). `floor` is what chance gives of that risk, and `draws` are the gain over it and the loss
     of each run. `left` are quasi-identifiers that the method cannot change and that stay as they are; `guaranteed` says whether
-    it keeps a guarantee, `drawn` whether chance decides what is published,
-    `unproven` what a search says of an optimum that it did not prove."""
+    it keeps a guarantee, `drawn` whether chance decides what is published, `unproven` what a search says of an optimum
+    that it did not prove, `linked_shares` what each record linkage finds, and chance."""
 
     label: str
     method: Mapping[str, Any]
@@ -243,6 +243,7 @@ class Point:
     guaranteed: bool = False
     drawn: bool = True
     unproven: str | None = None
+    linked_shares: tuple[tuple[float, float], ...] = ()
 
     @property
     def gain(self) -> float:
@@ -268,9 +269,7 @@ class Point:
     @property
     def people_found(self) -> tuple[float, float] | None:
         """The share of records that a linkage finds, and what chance finds; None for a risk without linkage."""
-        parts = self.parts.get(self.risk_measure, {})
-        pairs = [(parts[name], parts.get(f"{name} by chance", 0.0)) for name in _LINKAGES if name in parts]
-        return max(pairs) if pairs else None
+        return max(self.linked_shares) if self.linked_shares else None
 
 
 def point_of(mask: Method, results: Sequence[Plain], runs: int) -> Point:
@@ -300,6 +299,15 @@ def point_of(mask: Method, results: Sequence[Plain], runs: int) -> Point:
         guaranteed=bool(results[0]["guaranteed"]),
         drawn=not isinstance(mask, Recoded) and mask.draws,
         unproven=results[0].get("unproven"),
+        linked_shares=_mean_pairs([result["linked_shares"] for result in results]),
+    )
+
+
+def _mean_pairs(drawn: Sequence[Sequence[Sequence[float]]]) -> tuple[tuple[float, float], ...]:
+    """What each linkage finds, and chance, averaged over the runs."""
+    return tuple(
+        (statistics.fmean(pair[0] for pair in pairs), statistics.fmean(pair[1] for pair in pairs))
+        for pairs in zip(*drawn, strict=True)
     )
 
 

@@ -27,6 +27,7 @@ _FIELDS = {
     "scores",
     "parts",
     "risk_measure",
+    "linked_shares",
     "left",
     "rows",
     "guaranteed",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 from sfumato.core.certificate import Certificate, Claim, measured_numbers, plain
 from sfumato.core.errors import InputError
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
-from sfumato.core.params import parameters
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.view import Score, View
 from sfumato.data.hierarchy import Hierarchy
@@ -37,7 +35,10 @@ from sfumato.workflow.publishing.written_files import (
     describe_file,
     pretty,
     read_back,
+    recipe_of,
     refuse_other_bytes,
+    source_rows_file,
+    with_whole_paths,
     write_and_describe,
 )
 from sfumato.workflow.verifying.folder_rows import (
@@ -256,13 +257,14 @@ class Rows(Content):
         """Scores, how the search went, the whole schema, the recipe and, of a masked table, who is who."""
 
         scores = [dataclasses.asdict(dataclasses.replace(score, parts=dict(score.parts))) for score in release.owner.scores]
+        source = self.owners if self.references.original is None else self.references.original.schema
         files = {
             "scores.json": pretty({"scores": scores, "loss_per_attribute": dict(self.loss_per_attribute)}),
             "details.json": pretty(plain_details(release.details)),
-            SCHEMA: _whole_schema(self).to_toml().encode(),
-            "recipe.toml": _recipe(release),
+            SCHEMA: with_whole_paths(source).to_toml().encode(),
+            "recipe.toml": recipe_of(release),
         }
-        files |= {} if self.source_rows is None else {SOURCE_ROWS: _file_of(self.source_rows)}
+        files |= {} if self.source_rows is None else {SOURCE_ROWS: source_rows_file(self.source_rows)}
         people = self.who_is_who
         return files if people is None else {**files, PEOPLE: people.to_bytes()}
 
@@ -379,48 +381,3 @@ def without_hierarchies_in(schema: object) -> object:
 
 def _of_classes(guarantees: Sequence[Guarantee]) -> list[ClassGuarantee]:
     return [each for each in guarantees if isinstance(each, ClassGuarantee)]
-
-
-def _file_of(rows: NDArray[np.int64]) -> bytes:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    buffer = io.BytesIO()
-    pq.write_table(pa.table({"source_row": rows}), buffer)
-    return buffer.getvalue()
-
-
-def _whole_schema(rows: Rows) -> Schema:
-    """The schema of the source, dropped columns too, with the whole paths of its hierarchy files."""
-    source = rows.references.original
-    schema = rows.owners if source is None else source.schema
-    columns = {}
-    for name, column in schema.columns.items():
-        if column.hierarchy is not None and column.hierarchy.file is not None:
-            place = str((Path(schema.folder or ".") / column.hierarchy.file).absolute())
-            column = column.model_copy(update={"hierarchy": column.hierarchy.model_copy(update={"file": place})})
-        columns[name] = column
-    return schema.replace(columns=columns)
-
-
-def _recipe(release: Release[Content]) -> bytes:
-    """What is needed to make the release again: the recipe it came from, or guarantees and method."""
-    import tomlkit
-
-    listed = dict(release.owner.recipe)
-    if not listed:
-        listed = {
-            "guarantee": [{"name": each.name, **parameters(each)} for each in release.guarantees],
-            "method": dict(release.published.method),
-        }
-        if release.owner.answers:
-            listed["answers"] = {name: dataclasses.asdict(answer) for name, answer in release.owner.answers.items()}
-    return tomlkit.dumps(_without_none(listed)).encode()
-
-
-def _without_none(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(name): _without_none(entry) for name, entry in value.items() if entry is not None}
-    if isinstance(value, (list, tuple)):
-        return [_without_none(entry) for entry in value if entry is not None]
-    return value

@@ -83,7 +83,7 @@ def stated_card(release: Release[Content]) -> PlainDict:
 
 def stated_score(score: Score) -> PlainDict:
     """A score as a certificate states it; one that is no risk has neither a floor nor an interval."""
-    stated = {name: value for name, value in score.__dict__.items() if value is not None}
+    stated = {name: value for name, value in score.__dict__.items() if value not in (None, ())}
     return {**stated, "parts": dict(score.parts), **({} if score.interval is None else {"interval": list(score.interval)})}
 
 

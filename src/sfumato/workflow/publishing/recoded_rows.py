@@ -65,9 +65,9 @@ def recoded_rows(request: ReleaseRequest, search: Search) -> Draft[Rows]:
         loss_per_attribute=MappingProxyType(dict(zip(codes.quasi, recoding.loss_per_attribute().tolist(), strict=True))),
         known_cells=MappingProxyType(codes.known_cells),
     )
-    facts = _transparency(outcome, request, ranges) | {"written_as": written_as(people, plan.keep)}
+    transparency = _transparency(outcome, request, ranges) | {"written_as": written_as(people, plan.keep)}
     notices = (*_widths_left_open(plan.schema), *_ends_of_ranges(ranges))
-    return request.draft(content, request.guarantees, outcome.method, facts, outcome.details, notices=notices)
+    return request.draft(content, request.guarantees, outcome.method, transparency, outcome.details, notices=notices)
 
 
 def _trees(codes: ClassTable) -> dict[str, Hierarchy]:

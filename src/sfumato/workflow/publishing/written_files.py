@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
 import json
 import platform
 from collections.abc import Mapping
@@ -13,11 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import plain
 from sfumato.core.errors import VerificationFailed
+from sfumato.core.params import parameters
 from sfumato.core.plain_data import PlainDict
 from sfumato.data.schema import Schema
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from sfumato.workflow.contents.base import Content
+    from sfumato.workflow.release import Release
 
 
 def describe_file(path: Path) -> PlainDict:
@@ -125,3 +132,47 @@ def plain_data(value: object) -> Any:  # as JSON has it, in the shape of what is
     if hasattr(value, "tolist"):
         return plain_data(value.tolist())
     return plain(value) if isinstance(value, (bool, int, float, str, type(None))) else type(value).__name__
+
+
+def source_rows_file(rows: NDArray[np.int64]) -> bytes:
+    """The file that says which record of the source stands behind each row."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"source_row": rows}), buffer)
+    return buffer.getvalue()
+
+
+def with_whole_paths(schema: Schema) -> Schema:
+    """The schema with the whole paths of its hierarchy files."""
+    columns = {}
+    for name, column in schema.columns.items():
+        if column.hierarchy is not None and column.hierarchy.file is not None:
+            place = str((Path(schema.folder or ".") / column.hierarchy.file).absolute())
+            column = column.model_copy(update={"hierarchy": column.hierarchy.model_copy(update={"file": place})})
+        columns[name] = column
+    return schema.replace(columns=columns)
+
+
+def recipe_of(release: Release[Content]) -> bytes:
+    """What is needed to make the release again: the recipe it came from, or guarantees and method."""
+    import tomlkit
+
+    listed = dict(release.owner.recipe)
+    if not listed:
+        listed = {
+            "guarantee": [{"name": each.name, **parameters(each)} for each in release.guarantees],
+            "method": dict(release.published.method),
+        }
+        if release.owner.answers:
+            listed["answers"] = {name: dataclasses.asdict(answer) for name, answer in release.owner.answers.items()}
+    return tomlkit.dumps(_without_none(listed)).encode()
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _without_none(entry) for name, entry in value.items() if entry is not None}
+    if isinstance(value, (list, tuple)):
+        return [_without_none(entry) for entry in value if entry is not None]
+    return value

@@ -100,6 +100,7 @@ class DisclosureRisk(Measure[Microdata, Compared]):
             interval=disclosed_interval(left, right, self.version, owner, value, self.weights[0], linked)
             if way in ("both", "largest")
             else mean_interval(linked, owner),
+            linked_shares=((by_distance, floors[1]), (by_weight, floors[2])),
         )
 
     def _way(self, counted: bool) -> Linkage:
