@@ -57,6 +57,8 @@ def unlimited(table: ClassTable) -> ClassTable:
 
 def whole_levels(table: ClassTable, levels: Sequence[int]) -> tuple[int, ...]:
     """Levels of the whole hierarchies that these levels of the limited ones are."""
+    if not table.limits:
+        return tuple(levels)
     lowest = (table.limits[name].least if name in table.limits else 0 for name in table.quasi)
     return tuple(level + least for level, least in zip(levels, lowest, strict=True))
 

@@ -52,6 +52,7 @@ class NodeTables:
         self.order = sorted(range(len(self.heights)), key=lambda a: -len(self.level_codes[a][0][0]))
         self._cache: OrderedDict[tuple[int, ...], tuple[Int, Int]] = OrderedDict()
         self._bytes = 0
+        self._changes: dict[tuple[int, int, int], Int] = {}
         self._finest: tuple[Int, Int] | None = None
         self.merges = any(limits.least for limits in table.limits.values())
 
@@ -260,10 +261,6 @@ class NodeTables:
             change[: codes.size] = (codes ^ np.arange(codes.size)) << self.shifts[attribute]
             self._changes[key] = change
         return change
-
-    @property
-    def _changes(self) -> dict[tuple[int, int, int], Int]:
-        return self.__dict__.setdefault("_change_cache", {})  # type: ignore[no-any-return]
 
     def _losses_at(self, levels: Sequence[int]) -> tuple[Int, Real]:
         parts = [self.losses[a][level] for a, level in enumerate(levels)]

@@ -4,9 +4,9 @@ The reasoning is right for searches that never merge groups of people which keep
 property of each search, so only those are read from a certificate that have it:
 
 * `Lattice` publishes the least loss, and the original table, where it keeps the promises, loses nothing: global recoding.
-* `Mondrian` (strict), `TopDown`, `LocalRecoding` (with its refinement), `LeastLoss` (whichever of its searches it keeps) and
-  `CellSuppression` split a class as long as all parts keep the promises, and parts made of groups that keep them do so too:
-  local recoding.
+* `Mondrian` (strict), `TopDown`, `LocalRecoding` (with its refinement), `LeastLoss` (whichever of its searches it keeps where
+  sensitive values are protected) and `CellSuppression` split a class as long as all parts keep the promises, and parts made of
+  groups that keep them do so too: local recoding.
 
 Wong, Fu, Wang, Pei, "Minimality attack in privacy preserving data publishing", VLDB 2007.
 """
