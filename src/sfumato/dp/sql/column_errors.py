@@ -176,9 +176,9 @@ class Images:
         if largest is None:
             return box
         ends = box.within(Box.of(np.zeros((1, 1)), np.full((1, 1), largest)))
-        known = np.isfinite(box.low) | np.isfinite(box.high)
-        known[:, 0] = False  # what is shown stays
-        return Box(np.where(known, ends.low, box.low), np.where(known, ends.high, box.high), box.lost)
+        bounded = np.isfinite(box.low) | np.isfinite(box.high)
+        bounded[:, 0] = False  # what is shown stays
+        return Box(np.where(bounded, ends.low, box.low), np.where(bounded, ends.high, box.high), box.lost)
 
     def _box(self, part: exp.Expression, places: Sequence[int], keys: Sequence[Group], levels: Sequence[float]) -> Box:
         """A part as it is shown, then between its ends at each level, then for certain."""

@@ -77,7 +77,7 @@ def of_whole(question: Question, price: Price, node: exp.Expression) -> float | 
         return None
     factor, dividend = _multiple(node.this)
     part, argument = _window(question, dividend), plain(whole.argument)
-    some = (
+    running = (
         part is not None
         and whole.function.makes == part.function.makes == "sum"
         and part.argument is not None
@@ -87,7 +87,7 @@ def of_whole(question: Question, price: Price, node: exp.Expression) -> float | 
     chosen = whole.chooses or (part is not None and part.chooses) or question.having is not None or price.threshold is not None
     ends = certain(question, argument)
     positive = ends is not None and bool(np.all(ends.low >= 0))
-    return factor if (some or dividend == argument) and positive and not chosen else None
+    return factor if (running or dividend == argument) and positive and not chosen else None
 
 
 def sum_of_whole(question: Question, price: Price, node: exp.Expression) -> tuple[str, str] | None:

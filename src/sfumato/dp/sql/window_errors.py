@@ -43,15 +43,18 @@ def share_box(possible: Possible, texts: tuple[str, str], places: Sequence[int],
     part, whole = (possible.windows[text] for text in texts)
     window = possible.question.windows[texts[1]]
     surer = [1 - (1 - level) / 2 for level in levels]
-    some = window_box(possible, texts[0], places, surer)
+    part_sums = window_box(possible, texts[0], places, surer)
     totals = numbers_of(whole.values[place] for place in places)
     others = [whole.counts[place] - part.counts[place] for place in places]
-    rest = _around(possible, window, totals - some.low[:, :1], others, surer)
-    shown = some.low[:, :1] / totals
-    low, high = some.low[:, 1:] / (some.low + rest.high)[:, 1:], some.high[:, 1:] / (some.high + rest.low)[:, 1:]
+    rest = _around(possible, window, totals - part_sums.low[:, :1], others, surer)
+    shown = part_sums.low[:, :1] / totals
+    low, high = (
+        part_sums.low[:, 1:] / (part_sums.low + rest.high)[:, 1:],
+        part_sums.high[:, 1:] / (part_sums.high + rest.low)[:, 1:],
+    )
     low, high = np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), 1.0, high)
     first = Box.exactly_or_missing(shown, ~np.isfinite(shown))
-    lost = np.hstack([first.lost, (some.low + rest.low)[:, 1:] <= 0])
+    lost = np.hstack([first.lost, (part_sums.low + rest.low)[:, 1:] <= 0])
     return Box.of(np.hstack([first.low, low]), np.hstack([first.high, high]), lost)
 
 
