@@ -105,6 +105,9 @@ COVERED = [
     "FROM orders GROUP BY k",
     "SELECT category AS k, 100.0 * SUM(amount) / SUM(SUM(amount)) OVER () AS w FROM orders GROUP BY k",
     "SELECT category AS k, 1.0 * COUNT(*) / SUM(COUNT(*)) OVER () AS w FROM orders GROUP BY k",
+    f"SELECT {KEYS} AS k, 100.0 * SUM(SUM(quantity)) OVER (ORDER BY {KEYS}) / SUM(SUM(quantity)) OVER () AS w "
+    "FROM orders GROUP BY k",
+    "SELECT category AS k, COUNT(*) * 1.0 / MAX(COUNT(*)) OVER () AS w FROM orders GROUP BY k",
 ]
 
 
@@ -128,6 +131,30 @@ def test_intervals_cover_what_the_bounded_rows_say(query: str) -> None:
                 covered.append(low - 1e-3 <= truth[row[0]] <= high + 1e-3)
     # Groups of one answer share noise: as if they were one, 150 answers have a deviation of at most 0.018 around 0.95.
     assert len(covered) > 400 and np.mean(covered) > 0.95 - 5 * 0.018
+
+
+@pytest.mark.usefixtures("engine_asked_once")
+@pytest.mark.parametrize(("epsilon", "running"), [(1, 1.0), (10, 0.12)])
+def test_a_part_of_a_whole_lies_between_nothing_and_all_of_it(epsilon: int, running: float) -> None:
+    """Also where much of the whole is noise; a running share is known to a few times its error."""
+    query = (
+        f"SELECT {KEYS} AS k, COUNT(*) * 1.0 / MAX(COUNT(*)) OVER () AS m, COUNT(*) / SUM(COUNT(*)) OVER () AS s, "
+        f"SUM(SUM(quantity)) OVER (ORDER BY {KEYS}) / SUM(SUM(quantity)) OVER () AS w, "
+        f"SUM(SUM(quantity)) OVER (ORDER BY {KEYS} ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) / SUM(SUM(quantity)) OVER () AS f "
+        "FROM orders GROUP BY k"
+    )
+    shop = session(max_rows=3, max_groups=2, bounding="truncate")
+    question = shop._question(shop._parsed(query), None)
+    widths = []
+    for seed in range(5):
+        answer = put_together(question, *_drawn(shop, question, 2 * epsilon, seed))
+        intervals = answer.intervals(0.95)
+        for place, name in enumerate("mswf", 1):
+            for row, interval in zip(answer.rows, intervals[name], strict=True):
+                assert interval is not None and interval.low is not None and interval.high is not None
+                assert min(row[place], 0) - 1e-9 <= interval.low <= row[place] <= interval.high <= max(row[place], 1) + 1e-9
+        widths += [interval.high - interval.low for interval in intervals["w"]]  # type: ignore[union-attr,operator]
+    assert np.median(widths) <= running
 
 
 def _drawn(shop: sf.Session, question: Any, epsilon: int, seed: int) -> tuple[Any, Any]:

@@ -13,7 +13,19 @@ from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.box import Box, Floats, Truths, divided
 from sfumato.dp.sql.expected_error import lattice_steps, linear_change, linear_margin
 from sfumato.dp.sql.grouping import KEY
-from sfumato.dp.sql.images import as_divisor, certain, image, is_linear, is_share, parts_of, plain, selects, steady
+from sfumato.dp.sql.images import (
+    as_divisor,
+    certain,
+    image,
+    is_linear,
+    is_share,
+    of_whole,
+    parts_of,
+    plain,
+    selects,
+    steady,
+    sum_of_whole,
+)
 from sfumato.dp.sql.language import computed, evaluate
 from sfumato.dp.sql.margins import Possible, numbers, reaches
 from sfumato.dp.sql.noise import Price
@@ -23,7 +35,7 @@ from sfumato.dp.sql.question import Question
 from sfumato.dp.sql.reach import LEVELS, ColumnLaw, OneNoise, Reach, SumOfNoises, distance_at
 from sfumato.dp.sql.share_margins import share_distances
 from sfumato.dp.sql.statistic import Statistic
-from sfumato.dp.sql.window_errors import window_box
+from sfumato.dp.sql.window_errors import share_box, window_box
 
 #: The keys of a group.
 Group = Sequence[Cell]
@@ -156,12 +168,25 @@ class Images:
                 alone[part] = self._image(part, surest, places, keys, alone)
             return as_divisor(self.question, node, part, box, alone[part])
 
-        return image(node, boxes, lambda part: _exact(part, keys), divisor)
+        return image(node, boxes, lambda part: _exact(part, keys), divisor, self._of_whole)
+
+    def _of_whole(self, node: exp.Expression, box: Box) -> Box:
+        """A part of a whole lies between nothing and all of it, wherever anything is known of it."""
+        largest = of_whole(self.question, self.price, node)
+        if largest is None:
+            return box
+        ends = box.within(Box.of(np.zeros((1, 1)), np.full((1, 1), largest)))
+        bounded = np.isfinite(box.low) | np.isfinite(box.high)
+        bounded[:, 0] = False  # what is shown stays
+        return Box(np.where(bounded, ends.low, box.low), np.where(bounded, ends.high, box.high), box.lost)
 
     def _box(self, part: exp.Expression, places: Sequence[int], keys: Sequence[Group], levels: Sequence[float]) -> Box:
         """A part as it is shown, then between its ends at each level, then for certain."""
         if isinstance(part, exp.Column) and part.name.removeprefix(PLACEHOLDER) in self.possible.windows:
             return window_box(self.possible, part.name.removeprefix(PLACEHOLDER), places, levels)
+        if (texts := sum_of_whole(self.question, self.price, part)) is not None:
+            factor = of_whole(self.question, self.price, part) or 1.0
+            return share_box(self.possible, texts, places, levels).rising(lambda ends: factor * ends)
         if not noisy_parts(part):
             exact = _exact(part, keys)
             wide = np.zeros((len(places), len(levels) + 2), dtype=np.bool_)
@@ -191,7 +216,7 @@ class Images:
         # A quotient that is shown as missing is no number, of which a default takes the place.
         first = Box.exactly_or_missing(shown, np.isnan(shown))
         lost = np.hstack([first.lost, divisor(levels).lost[:, 1:]])
-        return Box.of(np.hstack([first.low, low]), np.hstack([first.high, high]), lost)
+        return self._of_whole(part, Box.of(np.hstack([first.low, low]), np.hstack([first.high, high]), lost))
 
     def _as_divisor(self, node: exp.Expression, part: exp.Expression, box: Box) -> Box:
         return as_divisor(self.question, node, part, box)

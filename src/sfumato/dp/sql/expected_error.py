@@ -20,7 +20,7 @@ from sfumato.core.texts import rounded_up
 from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_deviation
 from sfumato.dp.sql.aggregates import PLACEHOLDER
 from sfumato.dp.sql.box import Box
-from sfumato.dp.sql.grouping import KEY, AnswerColumn
+from sfumato.dp.sql.grouping import KEY, AnswerColumn, placeholder_kind
 from sfumato.dp.sql.images import as_divisor, image, is_linear, parts_of, plain, selects, steady
 from sfumato.dp.sql.language import check, evaluate
 from sfumato.dp.sql.measurement import BRANCHING, QueryMeasurement
@@ -183,7 +183,7 @@ class _Expected:
         if isinstance(node, exp.Column) and self._statistic(node.name).linear:
             noise = self.price.noises[self._statistic(node.name).parts[0]]
             return ColumnNote(column.name, what, noise.margin(self.confidence), note=chosen)
-        kind = check(node, self._kind)
+        kind = check(node, lambda name: placeholder_kind(self.question.keys, name))
         if kind in ("string", "boolean", "date"):
             return ColumnNote(column.name, kind, None, note=_TEXT)
         smoothed = smooth(node, steady(self.question))
@@ -200,12 +200,6 @@ class _Expected:
             return ColumnNote(column.name, what, None, note=_KEYS)
         margins = self._per_rows(node)
         return ColumnNote(column.name, what, None, margins, note=_UNDEFINED if self.sizes and not margins else "")
-
-    def _kind(self, name: str) -> str:
-        if not name.startswith(KEY):
-            return "number"
-        kind = self.question.keys[int(name.removeprefix(KEY))].kind
-        return "number" if kind == "integer" else kind
 
     def _statistic(self, name: str) -> Statistic:
         return self.question.statistics[name.removeprefix(PLACEHOLDER)]

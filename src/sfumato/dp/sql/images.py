@@ -20,6 +20,7 @@ from sfumato.dp.sql.noise import Price
 from sfumato.dp.sql.operators import Cell, arguments
 from sfumato.dp.sql.propagation import linear, noisy_parts, number_of
 from sfumato.dp.sql.question import Question, is_whole
+from sfumato.dp.sql.windows import WindowColumn
 
 
 def selects(question: Question, price: Price, node: exp.Expression) -> bool:
@@ -45,7 +46,7 @@ def _is_part(question: Question, price: Price, node: exp.Expression) -> bool:
         return True
     if selects(question, price, node) or any(_rounds(part) for part in node.walk()):
         return False
-    if is_linear(question, node):
+    if is_linear(question, node) or sum_of_whole(question, price, node) is not None:
         return True
     if not isinstance(node, exp.Div) or not is_linear(question, node.this):
         return False
@@ -61,6 +62,57 @@ def is_share(question: Question, price: Price, node: exp.Expression) -> bool:
     chosen = window.chooses or question.having is not None or price.threshold is not None
     among = window.rows is None or all(side is None or side >= 0 for side in window.rows)
     return among and not chosen and is_linear(question, node.this) and is_linear(question, window.argument)
+
+
+def of_whole(question: Question, price: Price, node: exp.Expression) -> float | None:
+    """The largest that a part of a whole can be: a group, or a sum of some, over the sum or the largest of all; else None.
+
+    A multiple of a share lies between 0 and that multiple of 1, as what is not below 0 is added up. The whole is that of all
+    groups of a partition, which no noise chose.
+    """
+    whole = _window(question, node.expression) if isinstance(node, exp.Div) else None
+    if whole is None or whole.argument is None or whole.order or whole.rows is not None:
+        return None
+    if not (whole.function.makes == "sum" or whole.function.largest):
+        return None
+    factor, dividend = _multiple(node.this)
+    part, argument = _window(question, dividend), plain(whole.argument)
+    running = (
+        part is not None
+        and whole.function.makes == part.function.makes == "sum"
+        and part.argument is not None
+        and plain(part.argument) == argument
+        and part.partition == whole.partition
+    )
+    chosen = whole.chooses or (part is not None and part.chooses) or question.having is not None or price.threshold is not None
+    ends = certain(question, argument)
+    positive = ends is not None and bool(np.all(ends.low >= 0))
+    return factor if (running or dividend == argument) and positive and not chosen else None
+
+
+def sum_of_whole(question: Question, price: Price, node: exp.Expression) -> tuple[str, str] | None:
+    """The windows of a sum of some groups over that of all, of numbers that are not below 0; None for anything else."""
+    if not isinstance(node, exp.Div) or of_whole(question, price, node) is None:
+        return None
+    _, dividend = _multiple(node.this)
+    texts = (dividend.name.removeprefix(PLACEHOLDER), node.expression.name.removeprefix(PLACEHOLDER))
+    return texts if texts[0] in question.windows else None
+
+
+def _window(question: Question, node: exp.Expression) -> WindowColumn | None:
+    return question.windows.get(node.name.removeprefix(PLACEHOLDER)) if isinstance(node, exp.Column) else None
+
+
+def _multiple(node: exp.Expression) -> tuple[float, exp.Expression]:
+    """A constant factor of an expression, and what it is a factor of."""
+    if not isinstance(node, exp.Mul):
+        return 1.0, node
+    for constant, other in ((node.this, node.expression), (node.expression, node.this)):
+        number = number_of(_constant(constant))
+        if number is not None and number > 0:
+            factor, inner = _multiple(other)
+            return number * factor, inner
+    return 1.0, node
 
 
 def is_linear(question: Question, node: exp.Expression) -> bool:
@@ -182,10 +234,12 @@ def image(
     parts: Mapping[exp.Expression, Box],
     exact_box: Callable[[exp.Expression], Box],
     divisor: Callable[[exp.Expression, exp.Expression, Box], Box],
+    held: Callable[[exp.Expression, Box], Box] = lambda _, box: box,
 ) -> Box | None:
     """Where an expression lies when its noisy parts lie in their boxes; None where an operator has no image.
 
-    `divisor` says where a part lies that an expression divides by, given both and the part's box.
+    `divisor` says where a part lies that an expression divides by, given both and the part's box; `held` what else is known of a
+    quotient.
     """
     if node in parts:
         return parts[node]
@@ -198,12 +252,13 @@ def image(
         divided_by = operator.divisor(node, _constant)
 
         def inside_box(part: exp.Expression) -> Box | None:
-            box = image(part, parts, exact_box, divisor)
+            box = image(part, parts, exact_box, divisor, held)
             return divisor(node, part, box) if box is not None and part is divided_by else box
 
-        return operator.image(node, inside_box)
+        box = operator.image(node, inside_box)
+        return held(node, box) if box is not None and divided_by is not None else box
     listed = arguments(node)
-    inside = image(listed[0], parts, exact_box, divisor) if operator.linear == "sum" and len(listed) == 1 else None
+    inside = image(listed[0], parts, exact_box, divisor, held) if operator.linear == "sum" and len(listed) == 1 else None
     if inside is None or operator.array is None:
         return None
     # A sum of one argument rises or falls with it.

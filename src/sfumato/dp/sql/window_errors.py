@@ -7,7 +7,7 @@ independent noises, whichever groups they are; that needs that no noise chose th
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from sfumato.dp.sql.box import Box, Floats
 from sfumato.dp.sql.expected_error import lattice_steps, linear_change, linear_margin
 from sfumato.dp.sql.images import certain, is_linear
 from sfumato.dp.sql.noise import Price, errors_in_sum_margin
+from sfumato.dp.sql.operators import Cell
 from sfumato.dp.sql.propagation import NoiseChange, Smooth, noisy_parts, number_of
 from sfumato.dp.sql.windows import WindowColumn
 
@@ -29,11 +30,44 @@ _LAST_DIGITS = 1e-11
 def window_box(possible: Possible, text: str, places: Sequence[int], levels: Sequence[float]) -> Box:
     """A window as it is shown, then between its ends at each level, then for certain."""
     window, held = possible.question.windows[text], possible.windows[text]
-    cells = [number_of(held.values[place]) for place in places]
-    shown = np.array([[math.nan if cell is None else cell] for cell in cells])
-    distances = np.full((len(places), len(levels) + 1), np.inf)
-    for row, place in enumerate(places):
-        distances[row] = _distances(possible, window, held.counts[place], levels)
+    shown = numbers_of(held.values[place] for place in places)
+    return _around(possible, window, shown, [held.counts[place] for place in places], levels)
+
+
+def share_box(possible: Possible, texts: tuple[str, str], places: Sequence[int], levels: Sequence[float]) -> Box:
+    """A sum of some groups over that of all, both of numbers that are not below 0: as it is shown, at each level, for certain.
+
+    With a the sum of some groups and b that of the others, a / (a + b) rises with a and falls with b: its ends follow from
+    theirs, each of which holds at half of what the confidence leaves over.
+    """
+    part, whole = (possible.windows[text] for text in texts)
+    window = possible.question.windows[texts[1]]
+    surer = [1 - (1 - level) / 2 for level in levels]
+    part_sums = window_box(possible, texts[0], places, surer)
+    totals = numbers_of(whole.values[place] for place in places)
+    others = [whole.counts[place] - part.counts[place] for place in places]
+    rest = _around(possible, window, totals - part_sums.low[:, :1], others, surer)
+    shown = part_sums.low[:, :1] / totals
+    low, high = (
+        part_sums.low[:, 1:] / (part_sums.low + rest.high)[:, 1:],
+        part_sums.high[:, 1:] / (part_sums.high + rest.low)[:, 1:],
+    )
+    low, high = np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), 1.0, high)
+    first = Box.exactly_or_missing(shown, ~np.isfinite(shown))
+    lost = np.hstack([first.lost, (part_sums.low + rest.low)[:, 1:] <= 0])
+    return Box.of(np.hstack([first.low, low]), np.hstack([first.high, high]), lost)
+
+
+def numbers_of(cells: Iterable[Cell]) -> Floats:
+    """Cells as a column of numbers."""
+    return np.array([[math.nan if (number := number_of(cell)) is None else number] for cell in cells])
+
+
+def _around(possible: Possible, window: WindowColumn, shown: Floats, counts: Sequence[int], levels: Sequence[float]) -> Box:
+    """What a window shows of so many groups each, then between its ends at each level, then for certain."""
+    distances = np.full((len(counts), len(levels) + 1), np.inf)
+    for row, count in enumerate(counts):
+        distances[row] = _distances(possible, window, count, levels)
     whole = (shown == np.rint(shown)) & (distances == np.rint(distances))
     distances = np.where(whole | (distances == 0), distances, distances + _LAST_DIGITS * (np.abs(shown) + distances))
     ends = Box.of(shown - distances, shown + distances)

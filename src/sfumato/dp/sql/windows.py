@@ -56,6 +56,11 @@ class WindowFunction:
         return str(self.node.sql_name())  # type: ignore[no-untyped-call]
 
     @property
+    def largest(self) -> bool:
+        """True for the largest of the groups that it sees."""
+        return self.together is max
+
+    @property
     def needs_order(self) -> bool:
         """True where nothing can be said without an order."""
         return self.makes in ("place", "neighbour")
