@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar
 
 from sfumato.core.binomial import fewest_unlikely, likely_at_most
 from sfumato.core.guarantees.base import TOLERANCE, ClassGuarantee, Direction, Evidence, stated
-from sfumato.core.ranges import PositiveShare, Probability, Share, Whole
+from sfumato.core.ranges import Number, PositiveShare, Share, Whole
 
 #: The model part of a promise, as every sentence has it.
 _SAMPLED = "if everybody of the population is in the table independently with the declared chance {fraction}"
@@ -24,7 +24,7 @@ _SAMPLED = "if everybody of the population is in the table independently with th
 DeclaredFraction = Annotated[
     PositiveShare, "people of the table per person of the population, as the owner declares it; never learnt from the data"
 ]
-Confidence = Annotated[Probability, "how sure the model is"]
+Confidence = Annotated[float, Number(above=0, at_most=0.999_999_999), "how sure the model is"]
 MOST_PEOPLE = 100_000
 
 
