@@ -176,7 +176,7 @@ class Measure(Declared, ABC, Generic[Original, Released]):
         """What it cannot do without and this table will not have, in a sentence; None where it can be measured as far as anybody
         knows. Asked before the long work. The columns that its parameters name (`target`, `columns`) must be there."""
         target, columns = getattr(self, "target", None), getattr(self, "columns", None)
-        named = (*(() if target is None else (target,)), *(columns or ()))
+        named = (*(() if target is None else (target,)), *(columns if isinstance(columns, tuple) else ()))
         absent = next((name for name in named if name not in published.columns), None)
         if absent is None:
             return None
