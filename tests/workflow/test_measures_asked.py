@@ -145,7 +145,17 @@ def test_a_recipe_without_a_needed_parameter_is_one_clear_error(tmp_path: Path) 
     assert "checks.risk: ProsecutorRisk: threshold" in str(caught.value)
 
 
-SUPPOSE_TRUTH = ["loss", "granularity", "detail_kept", "squared_error", "precision", "ambiguity", "range_shown"]
+SUPPOSE_TRUTH = [
+    "entropy",
+    "distortion",
+    "loss",
+    "granularity",
+    "detail_kept",
+    "squared_error",
+    "precision",
+    "ambiguity",
+    "range_shown",
+]
 
 
 def test_the_measures_that_take_shown_values_for_true_are_known() -> None:

@@ -52,13 +52,16 @@ def _column(column: ColumnProfile) -> Column:
     if numeric and isinstance(column.smallest, (int, float)) and isinstance(column.largest, (int, float)):
         bounds = (float(column.smallest), float(column.largest)) if column.role not in ("identifier", "unit") else None
     domain = column.domain if column.role in ("quasi", "sensitive") and not numeric else None
+    hierarchy = _hierarchy(column) if column.role == "quasi" else None
+    with_numbers = hierarchy is not None and (hierarchy.kind in ("intervals", "cuts") or hierarchy.width is not None)
+    learnt = column.learnt or kind != column.type or bounds is not None or domain is not None or with_numbers
     return Column(
         role=column.role,
         type=kind,
         bounds=bounds,
         domain=domain,
-        source="data" if column.learnt or kind != column.type or bounds is not None or domain is not None else "declared",
-        hierarchy=_hierarchy(column) if column.role == "quasi" else None,
+        source="data" if learnt else "declared",
+        hierarchy=hierarchy,
     )
 
 

@@ -194,8 +194,8 @@ class Mask(Declared, ABC):
 
     @property
     def truthful(self) -> bool:
-        """Whether no value is put in place of another, only what it lies under."""
-        return self.generalises
+        """Whether no value is put in place of another, only what it lies under, or no value is changed at all."""
+        return self.generalises or self.selects
 
     @property
     def keeps_rows(self) -> bool:

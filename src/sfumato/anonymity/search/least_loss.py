@@ -35,7 +35,6 @@ KEPT = MappingProxyType(
         "cuts, all columns": "top-down, splits that save most in all columns",
         "cuts, one column": "top-down, splits that save most in one column",
         "halves": "top-down, halves at the median",
-        "halves that share": "top-down, halves that may share a value",
     }
 )
 
@@ -71,10 +70,8 @@ class LeastLoss(Search):
             for start in self._starts(problem, local, limit, ranges, progress)
             for name, cutting in _ways(problem, start, ranges)
         ]
-        if ranges.any() and in_one(problem) is not None:
-            relaxed = _may_share(problem)
-            halves = Mondrian(relaxed=relaxed).cut_along(problem, ranges, progress)
-            recodings.append((halves, ("halves that share" if relaxed else "halves", 0)))
+        if _may_halve(problem, ranges):
+            recodings.append((Mondrian().cut_along(problem, ranges, progress), ("halves", 0)))
         compared: dict[str, float] = {}
 
         def measure(recoding: Recoding, name: str) -> float:
@@ -111,11 +108,11 @@ class LeastLoss(Search):
         return starts
 
 
-def _may_share(problem: Problem) -> bool:
-    """Whether records with the same values may go to different classes: where classes are counted in records and nothing but
-    their size is asked for, so that nobody learns a sensitive value from what was not split (docs/attacks-on-outputs.md)."""
+def _may_halve(problem: Problem, ranges: np.ndarray) -> bool:
+    """Whether cuts at the median are tried: where classes are counted in records and nothing but their size is asked for, so that
+    nobody learns a sensitive value from what was not split (docs/attacks-on-outputs.md)."""
     promises = problem.promises
-    return promises.only_k and not promises.layout.units
+    return bool(ranges.any()) and promises.only_k and not promises.layout.units and in_one(problem) is not None
 
 
 def _ways(problem: Problem, start: Start, ranges: np.ndarray) -> list[tuple[str, Cutting | None]]:

@@ -34,6 +34,7 @@ class Distortion(Measure[Rows, ReleasedTable]):
     """
 
     key: ClassVar[str] = "distortion"
+    supposes_truth: ClassVar[bool] = True
 
     def score(self, original: Rows, released: ReleasedTable) -> Score:
         """The number of levels; parts per attribute."""

@@ -27,6 +27,7 @@ class NonUniformEntropy(Measure[Rows, ReleasedTable]):
     """
 
     key: ClassVar[str] = "entropy"
+    supposes_truth: ClassVar[bool] = True
 
     def score(self, original: Rows, released: ReleasedTable) -> Score:
         """The normalised loss in bits."""

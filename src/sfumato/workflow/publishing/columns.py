@@ -256,13 +256,22 @@ def schema_with_hierarchies(
         tree = None
         if spec is not None and (spec.file is not None or spec.tree is not None):
             tree = _declared(name, spec, owner.folder)
-        elif spec is not None and column.role == "quasi" and name not in ranged and _by_parameters(described):
-            columns[name] = column.model_copy(update={"hierarchy": spec.model_copy(update={"missing": "refuse"})})
+        elif (
+            spec is not None
+            and column.role == "quasi"
+            and (name not in ranged or spec.kind == "dates")  # ranges of dates are read by their calendar
+            and _by_parameters(described)
+        ):
+            columns[name] = column.model_copy(
+                update={"hierarchy": spec.model_copy(update={"missing": "refuse", "ranges": False})}
+            )
         elif name in measured and name in trees:
             tree = _of_released_values(trees[name], table, name)
         elif with_population and column.role == "quasi" and spec is not None and spec.kind == "frequency":
             tree = _of_population(name, described, references)
-            columns[name] = column.model_copy(update={"hierarchy": spec.model_copy(update={"missing": "refuse"})})
+            columns[name] = column.model_copy(
+                update={"hierarchy": spec.model_copy(update={"missing": "refuse", "ranges": False})}
+            )
         if tree is not None and column.role in ("quasi", "sensitive"):
             written += 1
             file = f"hierarchy-{written}.csv"

@@ -177,7 +177,7 @@ def _published_as(column: Column, population: str | None) -> tuple[str, ...]:
         return ("flat", "frequency", "intervals", "cuts", "mask", RANGES)
     if spec.kind == "file":
         return ("file", "tree", *(("frequency",) if population == PUBLIC_POPULATION else ()))
-    return (spec.kind,)
+    return (spec.kind, RANGES) if spec.kind == "dates" else (spec.kind,)
 
 
 def refuse_levels_not_shown(certificate: Certificate, schema: Schema, table: pa.Table) -> None:
