@@ -120,3 +120,21 @@ def test_ranges_that_a_search_made_are_called_so(place: Path) -> None:
     lattice = sf.protect(people, sf.KAnonymity(5), sf.Lattice())
     assert lattice.certificate.transparency["hierarchies"] == {"pay": "intervals"}
     assert not any("ranges" in notice for notice in lattice.certificate.notices)
+
+
+@pytest.mark.parametrize("search", [sf.Lattice(), sf.LocalRecoding(), sf.LeastLoss()], ids=repr)
+def test_a_hierarchy_that_allows_ranges_is_published_in_a_form_that_verify_reads(search: sf.Search, place: Path) -> None:
+    hierarchy = {"intervals": [5, 10, 20], "ranges": True}
+    columns = {"pay": {"role": "quasi", "type": "integer", "hierarchy": hierarchy}}
+    people = sf.read(pa.table({"pay": list(range(60)) * 2}), {"dataset": "d", "unit": "record", "columns": columns})
+    sf.protect(people, sf.KAnonymity(5), search).save(place / "out")
+    assert sf.verify(place / "out").verdict == "keeps"
+
+
+def test_ranges_of_dates_are_read_by_whoever_looks_people_up(place: Path) -> None:
+    dates = [f"19{50 + n // 12:02}-{1 + n % 12:02}-{1 + n % 28:02}" for n in range(60)]
+    columns = {"born": {"role": "quasi", "type": "date", "hierarchy": {"dates": ["month", "year", "decade"]}}}
+    people = sf.read(pa.table({"born": dates}), {"dataset": "d", "unit": "record", "columns": columns})
+    sf.protect(people, sf.KAnonymity(5), sf.Mondrian()).save(place / "out")
+    assert sf.verify(place / "out").verdict == "keeps"
+    assert Schema.load(place / "out" / "public" / "schema.toml").columns["born"].hierarchy is not None
