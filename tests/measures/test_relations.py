@@ -110,3 +110,10 @@ def test_many_labels_are_chance_too() -> None:
     draw = np.random.default_rng(5)
     many = [pa.table({n: [str(v) for v in draw.integers(0, 200, 500)] for n in ("kind", "town")}) for _ in range(2)]
     assert _moved(*many) == 0.0
+
+
+def test_a_category_that_became_constant_has_lost_its_relations() -> None:
+    table = _table(600, np.random.default_rng(4)).select(["x", "kind"])
+    constant = table.set_column(1, "kind", pa.array(["a"] * 600))
+    assert _moved(table, table) == 0.0
+    assert _moved(table, constant) == _moved(constant, table) == 1.0

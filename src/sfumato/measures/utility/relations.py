@@ -32,7 +32,7 @@ def moved_relations(original: Records, masked: Records) -> float:
     labels = {i: _listed(column) for i, column in _named(original)}
     before, after = (Relations.of(side, labels) for side in (original, masked))
     strength = np.maximum(np.abs(before.strength), np.abs(after.strength))
-    related = strength > np.maximum(before.by_chance, after.by_chance)
+    related = (np.abs(before.strength) > before.by_chance) | (np.abs(after.strength) > after.by_chance)
     largest = float(strength[related].sum())
     moved = float(np.abs(before.strength - after.strength)[related].sum())
     return min(moved / largest, 1.0) if moved > _ROUNDING * largest else 0.0
