@@ -12,7 +12,7 @@ from sfumato.core.plain_data import PlainDict
 from sfumato.ledger.accounts import EVERYBODY, Charge, Charges, Reservation, Spend, Spending, StoredAnswer, agreed
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.transactions import Transactions, check_names, check_selected
-from sfumato.ledger.unit_changes import carried
+from sfumato.ledger.unit_changes import carried, steps_since
 
 if TYPE_CHECKING:
     from sfumato.ledger.store import Tables
@@ -140,7 +140,8 @@ class ChargedAnswers(Transactions):
             return tables.spendings(dataset)
 
     def charges(self, dataset: str, analyst: str = EVERYBODY) -> Charges:
-        """All that an analyst, or everybody, was charged on a dataset and not given back, restated for the unit of now."""
+        """All that an analyst, or everybody, was charged on a dataset and not given back, restated for the unit of now as far as
+        that can be done."""
         check_selected(dataset)
         with self._reading() as tables:
             if not tables.accounts(dataset) or (analyst != EVERYBODY and tables.account(dataset, analyst) is None):
@@ -148,7 +149,8 @@ class ChargedAnswers(Transactions):
                 raise InputError(f"nothing was ever granted on dataset '{dataset}'{whose} in this ledger; see: sfumato ledger")
             changes, allowed = tables.unit_changes(dataset), _allowed(tables, dataset, analyst)
             spends = [each for each in tables.spends(dataset, analyst) if each.state != "rolled back"]
-            amounts = tuple(carried(each, changes) for each in spends)
+            # what nobody can restate for the unit of now is not covered, which `not_covered` says
+            amounts = tuple(carried(each, changes) for each in spends if steps_since(each, changes) is not None)
             protected = tables.protected(dataset)
         return Charges(amounts, allowed, protected)
 
