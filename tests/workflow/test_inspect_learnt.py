@@ -120,6 +120,9 @@ def test_ranges_that_a_search_made_are_called_so(place: Path) -> None:
     lattice = sf.protect(people, sf.KAnonymity(5), sf.Lattice())
     assert lattice.certificate.transparency["hierarchies"] == {"pay": "intervals"}
     assert not any("ranges" in notice for notice in lattice.certificate.notices)
+    lattice.save(place / "declared")
+    said = [sf.verify(place / folder).explain() for folder in ("out", "declared")]
+    assert ["trees that are not published" in each for each in said] == [True, False]
 
 
 @pytest.mark.parametrize("search", [sf.Lattice(), sf.LocalRecoding(), sf.LeastLoss()], ids=repr)

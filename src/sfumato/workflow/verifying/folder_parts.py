@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -173,12 +173,22 @@ def stated_only(certificate: Certificate) -> Finding:
         "details of the page": certificate.card.get("details"),
         "arguments of claims": [claim for claim in certificate.claims if claim.argument],
         "levels of a mask": _levels_of_a_mask(certificate),
+        "kinds and levels of trees that are not published": _trees_not_published(certificate),
     }
     for what in (certificate.composition, certificate.attacks, certificate.method, certificate.transparency):
         if len(json.dumps(plain(what))) > _MOST_STATED:
             raise VerificationFailed("the certificate states more about how it was made than any release does")
     present = ["when it was made", "how it was made", *(name for name, value in texts.items() if value)]
     return Finding("statements", None, f"stated by the maker, not checked: {', '.join(present)}")
+
+
+def _trees_not_published(certificate: Certificate) -> bool:
+    """Whether a kind of tree is named for a column whose tree the schema does not describe: no text can be held against it."""
+    kinds, columns = certificate.transparency.get("hierarchies"), certificate.schema.get("columns")
+    if not isinstance(kinds, Mapping) or not isinstance(columns, Mapping):
+        return False
+    described = {name for name, column in columns.items() if isinstance(column, Mapping) and column.get("hierarchy")}
+    return any(kind != "flat" and name not in described for name, kind in kinds.items())
 
 
 def _levels_of_a_mask(certificate: Certificate) -> bool:
