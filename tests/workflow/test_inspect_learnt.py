@@ -141,3 +141,14 @@ def test_ranges_of_dates_are_read_by_whoever_looks_people_up(place: Path) -> Non
     sf.protect(people, sf.KAnonymity(5), sf.Mondrian()).save(place / "out")
     assert sf.verify(place / "out").verdict == "keeps"
     assert Schema.load(place / "out" / "public" / "schema.toml").columns["born"].hierarchy is not None
+
+
+def test_a_learnt_tree_of_a_sensitive_column_is_not_published_for_its_distances() -> None:
+    stay = {"role": "sensitive", "type": "integer", "hierarchy": {"cuts": [13, 37]}}
+    columns = {"age": {"role": "quasi", "type": "integer"}, "stay": stay}
+    table = pa.table({"age": list(range(40)) * 2, "stay": [n % 50 for n in range(80)]})
+    asked = [sf.KAnonymity(5), sf.TCloseness(0.9, "stay", distance="hierarchical")]
+    with pytest.raises(SfumatoError, match="learnt from the data"):
+        learnt = {**columns, "stay": {**stay, "source": "data"}}
+        sf.protect(sf.read(table, {"dataset": "d", "unit": "record", "columns": learnt}), asked)
+    assert sf.protect(sf.read(table, {"dataset": "d", "unit": "record", "columns": columns}), asked).certificate.claims[1].holds

@@ -66,6 +66,7 @@ def plan_columns(
     if guarantees or not masked:
         _check_guarantees(guarantees, population)
         _refuse_classes_of_one_person(schema, guarantees)
+        _refuse_learnt_trees(schema, guarantees)
     described = {
         **schema.columns,
         **{name: Column(role="plain") for name in unlisted if schema.unlisted == "plain"},
@@ -210,6 +211,21 @@ def _check_guarantees(guarantees: Sequence[ClassGuarantee], population: bool) ->
             f"{', '.join(without)} compares with a population. Pass the population table as population= "
             "(with the same quasi-identifiers)."
         )
+
+
+def _refuse_learnt_trees(schema: Schema, guarantees: Sequence[ClassGuarantee]) -> None:
+    """A promise about distances over the tree of a sensitive column publishes that tree: it must not be learnt from the data."""
+    for guarantee in guarantees:
+        name = str(getattr(guarantee, "sensitive", None))
+        column = schema.columns.get(name)
+        spec = None if column is None else column.hierarchy
+        if getattr(guarantee, "distance", None) != "hierarchical" or column is None or spec is None:
+            continue
+        if column.source == "data" and (spec.kind in ("intervals", "cuts", "frequency") or spec.width is not None):
+            raise ParameterError(
+                f"the hierarchy of '{name}' was learnt from the data, and a promise about distances over it publishes it. "
+                'Look at it, declare it in the schema (source = "declared"), or choose another distance.'
+            )
 
 
 def _refuse_classes_of_one_person(schema: Schema, guarantees: Sequence[ClassGuarantee]) -> None:
