@@ -221,7 +221,7 @@ def _refuse_learnt_trees(schema: Schema, guarantees: Sequence[ClassGuarantee]) -
         spec = None if column is None else column.hierarchy
         if getattr(guarantee, "distance", None) != "hierarchical" or column is None or spec is None:
             continue
-        if column.source == "data" and (spec.kind in ("intervals", "cuts", "frequency") or spec.width is not None):
+        if column.source == "data" and (spec.kind in ("intervals", "cuts") or spec.width is not None):
             raise ParameterError(
                 f"the hierarchy of '{name}' was learnt from the data, and a promise about distances over it publishes it. "
                 'Look at it, declare it in the schema (source = "declared"), or choose another distance.'
