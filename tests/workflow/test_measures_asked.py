@@ -13,6 +13,7 @@ from sfumato.core.errors import ParameterError, RecipeError
 from sfumato.data.schema import Column
 from sfumato.measures.utility.loss import Loss
 from sfumato.measures.utility.query_error import QueryError, Workload
+from sfumato.report.summary import summary_lines
 from sfumato.workflow.recipe import Recipe
 from tests.workflow.people import people, release, table
 from tests.workflow.test_recipe import RECIPE, written
@@ -170,6 +171,7 @@ def test_a_loss_of_generalisation_is_not_reported_of_a_mask_that_changes_values(
     release = sf.protect(people(60), method=method, utility=measure, seed=1)
     assert measure not in release.scores
     assert f"{measure} says nothing here" in release.details["not measured"]
+    assert "useful    not measured" in summary_lines(release)
 
 
 def test_it_is_reported_of_a_mask_that_only_generalises() -> None:

@@ -65,7 +65,7 @@ def summary_lines(release: Release[Content], folder: str | Path | None = None) -
         if "loss" in release.scores
         else []
     )
-    lines.append(f"useful    {'; '.join([*useful, *([others] if others else [])])}")
+    lines.append(f"useful    {'; '.join([*useful, *([others] if others else [])]) or 'not measured'}")
     lines += [f"detail    {line}" for score in release.owner.scores for line in score.words]
     lines += _optimum(release)
     if risks:
