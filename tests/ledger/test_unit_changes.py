@@ -47,6 +47,15 @@ def test_charges_per_record_count_as_those_of_so_many_rows(place: Place) -> None
         assert ledger.remaining("d", "ann") == LossAmount.pure("1.1") and ledger.verify().ok
 
 
+def test_what_is_not_covered_is_in_no_bound(ledger: Ledger) -> None:
+    """A charge that does not say for whom it was comes on top of the bound, and was counted in it as well."""
+    ledger.grant("d", "ann", ONE)
+    spend_without_a_unit(ledger, "q1")
+    spend(ledger, "q2", LossAmount.pure("0.25"), unit="patient")
+    assert "without saying for whom" in str(ledger.not_covered("d")[0])
+    assert ledger.charges("d").amounts == (LossAmount.pure("0.25"),)
+
+
 def test_more_than_the_grant_leaves_nothing_and_says_so(ledger: Ledger) -> None:
     ledger.grant("d", "ann", ONE)
     spend(ledger, "q1", LossAmount.pure("0.5"))

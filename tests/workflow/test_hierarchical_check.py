@@ -19,7 +19,6 @@ PROMISE = sf.TCloseness(0.12, "disease", distance="hierarchical")
 SPECS = {
     "tree": HierarchySpec(tree={"lung": ["flu", "cold", "asthma"], "well": ["none"]}),
     "file": HierarchySpec(file="owners-diseases.csv"),
-    "frequency": HierarchySpec(frequency=(2,)),
     "flat": None,
 }
 
@@ -44,6 +43,18 @@ def test_check_agrees_with_the_certificate(tmp_path: Path, kind: str, capsys: py
     asked = f'TCloseness, t={PROMISE.t}, attribute="disease", distance="hierarchical"'
     assert run(["check", str(tmp_path / "out" / "public" / "data.parquet"), "--guarantee", asked]) == 0
     assert sf.verify(tmp_path / "out").holds
+
+
+@pytest.mark.parametrize("spec", [HierarchySpec(frequency=(2,)), HierarchySpec(mask="right")], ids=["frequency", "mask"])
+@pytest.mark.parametrize("source", ["declared", "data"])
+def test_a_tree_that_depends_on_suppressed_values_is_not_published(spec: HierarchySpec, source: str) -> None:
+    """The order of groups by frequency, and the width of a mask, told the value of the one person who was suppressed."""
+    described = schema(disease=Column(role="sensitive", type="string", hierarchy=spec, source=source))
+    with pytest.raises(sf.errors.ParameterError, match="those of suppressed records too.*Write the tree yourself"):
+        sf.protect(sf.read(table(200), described), [sf.KAnonymity(5), PROMISE], sf.Lattice(suppression=0.05))
+    wide = HierarchySpec(mask="right", width=6)
+    fixed = schema(disease=Column(role="sensitive", type="string", hierarchy=wide))
+    assert sf.protect(sf.read(table(200), fixed), [sf.KAnonymity(5), PROMISE], sf.Lattice(suppression=1.0), seed=1)
 
 
 def test_the_hierarchy_matters(tmp_path: Path) -> None:

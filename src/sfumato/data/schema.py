@@ -74,6 +74,16 @@ class HierarchySpec(Frozen):
         return next(kind for kind in HIERARCHY_KINDS if getattr(self, kind) not in (None, False))
 
     @property
+    def has_numbers(self) -> bool:
+        """Whether numbers describe it: whoever proposes them from the data has learnt something from every record."""
+        return self.kind in ("intervals", "cuts") or self.width is not None
+
+    @property
+    def made_of_values(self) -> bool:
+        """Whether the tree itself depends on which values occur, and how often, whoever wrote its description."""
+        return self.kind == "frequency" or (self.kind == "mask" and self.width is None)
+
+    @property
     def cut_levels(self) -> tuple[tuple[float, ...], ...]:
         """The cuts of each level, from fine to coarse."""
         levels, cuts = [], self.cuts or ()

@@ -53,7 +53,7 @@ def _column(column: ColumnProfile) -> Column:
         bounds = (float(column.smallest), float(column.largest)) if column.role not in ("identifier", "unit") else None
     domain = column.domain if column.role in ("quasi", "sensitive") and not numeric else None
     hierarchy = _hierarchy(column) if column.role == "quasi" else None
-    with_numbers = hierarchy is not None and (hierarchy.kind in ("intervals", "cuts") or hierarchy.width is not None)
+    with_numbers = hierarchy is not None and hierarchy.has_numbers
     learnt = column.learnt or kind != column.type or bounds is not None or domain is not None or with_numbers
     return Column(
         role=column.role,

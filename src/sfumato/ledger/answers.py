@@ -12,7 +12,7 @@ from sfumato.core.plain_data import PlainDict
 from sfumato.ledger.accounts import EVERYBODY, Charge, Charges, Reservation, Spend, Spending, StoredAnswer, agreed
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.transactions import Transactions, check_names, check_selected
-from sfumato.ledger.unit_changes import carried, steps_since
+from sfumato.ledger.unit_changes import carried, is_covered, owner_said
 
 if TYPE_CHECKING:
     from sfumato.ledger.store import Tables
@@ -149,9 +149,11 @@ class ChargedAnswers(Transactions):
                 raise InputError(f"nothing was ever granted on dataset '{dataset}'{whose} in this ledger; see: sfumato ledger")
             changes, allowed = tables.unit_changes(dataset), _allowed(tables, dataset, analyst)
             spends = [each for each in tables.spends(dataset, analyst) if each.state != "rolled back"]
-            # what nobody can restate for the unit of now is not covered, which `not_covered` says
-            amounts = tuple(carried(each, changes) for each in spends if steps_since(each, changes) is not None)
             protected = tables.protected(dataset)
+            # what nobody can restate for the unit of now is not covered, which `not_covered` says
+            said = owner_said(tables.first_about_a_unit(dataset))
+            covered = [each for each in spends if protected is None or is_covered(each, changes, said)]
+            amounts = tuple(carried(each, changes) for each in covered)
         return Charges(amounts, allowed, protected)
 
     def charge(self, entry: str) -> Spending | None:

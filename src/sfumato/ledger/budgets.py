@@ -89,7 +89,7 @@ class Budgets(Transactions):
             current, changes, first = tables.protected(dataset), tables.unit_changes(dataset), tables.first_reserve(dataset)
             if current is None or (not changes and first is not None and "unit" in first.payload):
                 return ()  # as a rule, without a look at the entries
-            fixed = next((entry for entry in tables.account_entries(dataset, 0) if "unit" in entry.payload), None)
+            fixed = tables.first_about_a_unit(dataset)
             return uncovered(tables.spends(dataset, EVERYBODY), changes, current, first, fixed)
 
     def not_covered_since(self, charge: str) -> list[tuple[Uncovered, ...]]:

@@ -146,6 +146,10 @@ class Tables:
                 return
             after = rows[-1][0]
 
+    def first_about_a_unit(self, dataset: str) -> Entry | None:
+        """The first entry that says what the budget of a dataset is about; None where none does."""
+        return next((entry for entry in self.account_entries(dataset, 0) if "unit" in entry.payload), None)
+
     def account_entries(self, dataset: str, after: int) -> Iterator[Entry]:
         """The entries of a dataset after one of them, in order, without those that no balance follows from."""
         statement = (

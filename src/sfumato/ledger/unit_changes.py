@@ -159,6 +159,18 @@ class Uncovered:
         return f"{NOT_COVERED}{' and '.join(str(loss) for loss in self.losses)} was charged earlier on this data set"
 
 
+def owner_said(fixed: Entry | None) -> int:
+    """Up to which entry the owner said what charges were about: only the entry that fixed the unit says what came before it; a
+    later grant repeats what the budget is about."""
+    return fixed.sequence if fixed is not None and fixed.kind == "grant" else 0
+
+
+def is_covered(spend: Spend, changes: Changes, said: int) -> bool:
+    """Whether a charge is about the unit of now, or can be restated for it; `said` is what `owner_said` says."""
+    unsaid = spend.protected is None and spend.sequence > said and all(each.sequence < spend.sequence for each in changes)
+    return not unsaid and steps_since(spend, changes) is not None
+
+
 def uncovered(
     spends: Iterable[Spend], changes: Changes, current: Protected | None, first: Entry | None, fixed: Entry | None
 ) -> tuple[Uncovered, ...]:
@@ -167,14 +179,12 @@ def uncovered(
     """
     if current is None or first is None or (not changes and "unit" in first.payload):
         return ()
-    # Only the entry that fixed the unit says what came before it; a later grant repeats what the budget is about.
-    owner_said = fixed.sequence if fixed is not None and fixed.kind == "grant" else 0
+    said = owner_said(fixed)
     totals: dict[tuple[Protected | None, str], LossAmount] = {}
     for spend in spends:
-        later = [change for change in changes if change.sequence > spend.sequence]
-        unsaid = spend.protected is None and not later and spend.sequence > owner_said
-        if spend.state == "rolled back" or (steps_since(spend, changes) is not None and not unsaid):
+        if spend.state == "rolled back" or is_covered(spend, changes, said):
             continue
+        later = [change for change in changes if change.sequence > spend.sequence]
         about = spend.protected or (later[0].before if later else None)
         key = (about, spend.loss.kind)
         totals[key] = totals[key].plus(spend.loss) if key in totals else spend.loss

@@ -4,8 +4,8 @@ Local recoding by rounds suits hierarchies; classes cut along ordered attributes
 the table, so both are run and compared on one measure: the share of its range that an ordered attribute shows, and the loss
 of its tree for any other attribute (`range_shown`). Only attributes for which the owner declared no tree are cut; the others
 show nodes of the declared tree in every one of these searches. The cuts are those of LeFevre, DeWitt, Ramakrishnan,
-"Mondrian multidimensional k-anonymity", ICDE 2006, chosen by what they save; where k is all that is asked, the relaxed ones
-at the median are tried as well, which divide people with the same value.
+"Mondrian multidimensional k-anonymity", ICDE 2006, chosen by what they save; where k is all that is asked, those at the
+median are tried as well. No cut divides people with the same value.
 """
 
 from __future__ import annotations
@@ -109,10 +109,9 @@ class LeastLoss(Search):
 
 
 def _may_halve(problem: Problem, ranges: np.ndarray) -> bool:
-    """Whether cuts at the median are tried: where classes are counted in records and nothing but their size is asked for, so that
+    """Whether cuts at the median are tried: where nothing but the size of classes is asked for, in records or in units, so that
     nobody learns a sensitive value from what was not split (docs/attacks-on-outputs.md)."""
-    promises = problem.promises
-    return bool(ranges.any()) and promises.only_k and not promises.layout.units and in_one(problem) is not None
+    return bool(ranges.any()) and problem.promises.only_k and in_one(problem) is not None
 
 
 def _ways(problem: Problem, start: Start, ranges: np.ndarray) -> list[tuple[str, Cutting | None]]:

@@ -58,6 +58,8 @@ class OdometerReading:
 
     def __str__(self) -> str:
         exception = "" if self.delta == 0 else f", except with probability {shown(self.delta)}"
+        if not self.questions and self.not_covered:
+            return "; but ".join(["no answer since then was charged", *self.not_covered])
         answers = f"{self.questions:,} charged question{'' if self.questions == 1 else 's'}"
         lost = f"the answers to {answers} have lost at most ε = {shown(self.epsilon)}{exception}, at whatever time one looks"
         return "; but ".join([lost, *self.not_covered])

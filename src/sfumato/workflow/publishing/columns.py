@@ -214,18 +214,30 @@ def _check_guarantees(guarantees: Sequence[ClassGuarantee], population: bool) ->
 
 
 def _refuse_learnt_trees(schema: Schema, guarantees: Sequence[ClassGuarantee]) -> None:
-    """A promise about distances over the tree of a sensitive column publishes that tree: it must not be learnt from the data."""
-    for guarantee in guarantees:
-        name = str(getattr(guarantee, "sensitive", None))
+    """A promise about distances over the tree of a sensitive column publishes that tree: it must not depend on the records, of
+    which some may be suppressed."""
+    for name in _measured_over_trees(guarantees):
         column = schema.columns.get(name)
         spec = None if column is None else column.hierarchy
-        if getattr(guarantee, "distance", None) != "hierarchical" or column is None or spec is None:
+        if column is None or spec is None:
             continue
-        if column.source == "data" and (spec.kind in ("intervals", "cuts") or spec.width is not None):
+        if spec.made_of_values:
+            how = "groups by frequency are" if spec.kind == "frequency" else "a mask without a width is"
+            raise ParameterError(
+                f"{how} made of the values of '{name}', those of suppressed records too, and a promise about distances over such a "
+                "tree publishes it. Write the tree yourself (tree, file, or a mask with its width), or choose another distance."
+            )
+        if column.source == "data" and spec.has_numbers:
             raise ParameterError(
                 f"the hierarchy of '{name}' was learnt from the data, and a promise about distances over it publishes it. "
                 'Look at it, declare it in the schema (source = "declared"), or choose another distance.'
             )
+
+
+def _measured_over_trees(guarantees: Sequence[ClassGuarantee]) -> set[str]:
+    """The sensitive columns over whose trees a promise measures distances."""
+    over = (each.sensitive for each in guarantees if getattr(each, "distance", None) == "hierarchical")
+    return {name for name in over if name is not None}
 
 
 def _refuse_classes_of_one_person(schema: Schema, guarantees: Sequence[ClassGuarantee]) -> None:
@@ -263,7 +275,7 @@ def schema_with_hierarchies(
     """The public schema with its hierarchies; trees are written into `folder` as files beside it. Columns that are `ranged` show
     ranges of the data, which no parameters describe."""
     with_population = any(guarantee.needs_population for guarantee in guarantees)
-    measured = {g.sensitive for g in guarantees if getattr(g, "distance", None) == "hierarchical"}
+    measured = _measured_over_trees(guarantees)
     columns = dict(public.columns)
     written = 0
     for name, column in public.columns.items():
