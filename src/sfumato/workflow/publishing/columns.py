@@ -224,8 +224,8 @@ def _refuse_learnt_trees(schema: Schema, guarantees: Sequence[ClassGuarantee]) -
         if spec.made_of_values:
             how = "groups by frequency are" if spec.kind == "frequency" else "a mask without a width is"
             raise ParameterError(
-                f"{how} made of the values of '{name}', those of suppressed records too, and a promise about distances over such a "
-                "tree publishes it. Write the tree yourself (tree, file, or a mask with its width), or choose another distance."
+                f"{how} made of the values of '{name}', those of suppressed records too, and a promise about distances over such "
+                "a tree publishes it. Write the tree yourself (tree, file, or a mask with its width), or choose another distance."
             )
         if column.source == "data" and spec.has_numbers:
             raise ParameterError(
