@@ -17,7 +17,7 @@ CONNECT   := tests/engines/test_agreement.py tests/engines/test_canaries.py test
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo services test gates check bench bench-peers stress spark-versions docs wheel lock clean
+.PHONY: help setup demo services test gates quick-gates slow-gates check bench bench-peers stress spark-versions docs wheel lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -35,17 +35,25 @@ test check stress: export PYTHONDONTWRITEBYTECODE :=
 # They write thousands of files and wait until each is on the disk: in memory, where there is room, nobody waits.
 test check: export PYTEST_DEBUG_TEMPROOT := $(TEMPORARY)
 
-test: setup gates services  ## the gates, then every test but the stress tests
+test: setup services  ## the gates, then every test but the stress tests
+	@$(MAKE) --no-print-directory quick-gates
+	@echo "== types and layers, beside the tests with Spark as a client of a Connect server (shown when they are done)"
+	@shown=$$(mktemp); SFUMATO_SPARK=connect $(BIN)/python -m pytest -m spark $(CONNECT) >"$$shown" 2>&1 & spark=$$!; \
+		trap 'kill $$spark 2>/dev/null; rm -f "$$shown"' EXIT; trap 'exit 130' INT TERM; \
+		$(MAKE) --no-print-directory slow-gates; gates=$$?; \
+		wait $$spark; tests=$$?; cat "$$shown"; [ $$gates -eq 0 ] && [ $$tests -eq 0 ]
 	@echo "== fast tests, $(WORKERS) at a time"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m "$(FIRST)" || [ $$? -eq 5 ]
 	@echo "== slow tests and tests with servers, $(WORKERS) at a time"
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "$(REST)" || [ $$? -eq 5 ]
-	@echo "== tests with Spark, as a client of a Connect server"
-	@SFUMATO_SPARK=connect $(BIN)/python -m pytest -m spark $(CONNECT)
 
-gates: $(VENV)/.stamp-test
+gates: quick-gates slow-gates
+
+quick-gates: $(VENV)/.stamp-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+slow-gates: $(VENV)/.stamp-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 

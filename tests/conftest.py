@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import hashlib
 import importlib
 import io
 import os
@@ -20,6 +21,7 @@ from hypothesis import settings
 
 from tests import services
 
+_SMALL_FILE = 1_000_000
 UNDER_CI = os.environ.get("CI") == "true"
 
 # Time limits per example would fail on a busy machine; under CI the same examples are drawn every time.
@@ -88,6 +90,29 @@ def _once(draw: Callable[..., str]) -> Callable[..., str]:
         return drawn[key]
 
     return remembered
+
+
+@pytest.fixture(scope="session", autouse=True)
+def equal_files_are_unpacked_once() -> Iterator[None]:
+    """Every verification starts processes that unpack the data file, and their start takes most of its time. Whoever tests the
+    unpacking imports `unpack` at the top of a file, and has a process each time."""
+    from sfumato.workflow.verifying import limited_reading
+
+    tables: dict[bytes, Any] = {}
+    unpack = limited_reading.unpack
+
+    def remembered(path: Path, rows: int | None = None) -> Any:
+        if not 0 < path.stat().st_size < _SMALL_FILE or limited_reading.VARIABLE in os.environ:
+            return unpack(path, rows)
+        key = hashlib.sha256(path.read_bytes()).digest()
+        table = tables.get(key)
+        if table is None or rows not in (None, table.num_rows):
+            table = tables[key] = unpack(path, rows)
+        return table
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(limited_reading, "unpack", remembered)
+        yield
 
 
 @pytest.fixture(scope="session")

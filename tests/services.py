@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 JAVA_AT_LEAST = 17
+# Short questions: compiling them as well as Java can costs more than it saves, and so does collecting garbage in parallel.
+JAVA_FLAGS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome")
 
@@ -95,6 +97,7 @@ def spark_session() -> Iterator[Any]:
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.driver.memory", "3g")
+            .config("spark.driver.extraJavaOptions", JAVA_FLAGS)
             .config("spark.ui.enabled", "false")
             .config("spark.ui.showConsoleProgress", "false")
             .config("spark.sql.shuffle.partitions", "4")

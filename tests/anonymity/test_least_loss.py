@@ -243,6 +243,10 @@ def test_beside_free_texts_people_with_several_rows_lose_no_more_than_by_mondria
     assert reached <= 1.05 * defaults.shown_range(people, sf.Mondrian().run(people, promises))
 
 
+#: Searches that run for ten seconds and show at least eight times the range of the best.
+LONG = {("EIA", "KMember"), ("Abalone, intervals proposed by inspect", "Lattice")}
+
+
 @pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(defaults.tables()))
@@ -254,8 +258,8 @@ def test_the_default_is_within_five_per_cent_of_the_best_single_search(
     promises = [sf.KAnonymity(5)]
     reached = defaults.shown_range(people, sf.LeastLoss().run(people, promises))
     for label, search in defaults.singles().items():
-        if label == "KMember" and len(people) > 5_000:
-            continue  # minutes; the benchmark has it
+        if (label == "KMember" and len(people) > 5_000) or (name, label) in LONG:
+            continue  # the benchmark has it
         assert reached <= defaults.WORSE * defaults.shown_range(people, search.run(people, promises)), label
 
 

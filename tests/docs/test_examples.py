@@ -8,9 +8,12 @@ import re
 import runpy
 import shlex
 import warnings
+from functools import partial
 from pathlib import Path
 
 import pytest
+
+import sfumato as sf
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
@@ -25,6 +28,12 @@ def blocks(page: Path) -> list[tuple[int, str]]:
 
 def named(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
+
+
+@pytest.fixture
+def comparing_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparisons start no processes, which tests of their own show to find the same: most of their time is the start."""
+    monkeypatch.setattr(sf, "compare", partial(sf.compare, workers=1))
 
 
 @pytest.fixture
@@ -46,6 +55,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=named)
+@pytest.mark.usefixtures("comparing_here")
 def test_the_examples_of_a_page_run(page: Path, folder: Path) -> None:
     names: dict[str, object] = {"__name__": "__page__"}  # a page runs as it is written
     with warnings.catch_warnings():
@@ -114,6 +124,7 @@ def test_the_example_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("comparing_here")
 def test_the_figures_can_be_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = runpy.run_path(str(ROOT / "examples" / "draw_figures.py"))
     told = re.compile(r"<desc[^>]*>(.*?)</desc>", re.DOTALL)

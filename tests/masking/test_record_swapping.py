@@ -90,6 +90,7 @@ def test_the_quasi_identifiers_are_the_key_where_none_is_named() -> None:
     assert sf.RecordSwapping(0.1, columns=("region",)).apply(people, seed=1).result.columns == ("region",)
 
 
+@pytest.mark.slow
 def test_partners_are_drawn_uniformly() -> None:
     """Record 0 and its five possible partners over 1,000 seeds: chi-square below 41 (four degrees of freedom, false alarm
     below 10⁻⁷). The record chosen first is the only one with its key."""

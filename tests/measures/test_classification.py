@@ -18,6 +18,7 @@ from sfumato.core.errors import MissingColumn, ParameterError, Unsupported
 from sfumato.core.randomness import default
 from sfumato.data.records import Records
 from sfumato.kernels.sampling.draws import Draws
+from sfumato.measures.utility import classification
 from sfumato.measures.utility.classification import Classification, area_under_curve, stratified_folds
 from sfumato.measures.utility.features import Encoding
 from sfumato.measures.utility.learners import LEARNERS, learn
@@ -167,7 +168,32 @@ def test_a_sample_takes_the_same_records_of_both_sides() -> None:
 def test_the_same_seed_gives_the_same_score() -> None:
     data = people(150)
     measure = Classification("town", seed=1, folds=3)
-    assert measure.score(data, noisy(data, 0.5)) == measure.score(data, noisy(data, 0.5))
+    first = measure.score(data, noisy(data, 0.5))
+    classification._SCORED.clear()
+    assert measure.score(data, noisy(data, 0.5)) == first
+
+
+def test_models_of_original_records_are_learnt_once_for_all_masks(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, measure = people(150), Classification("town", seed="learnt once", folds=3)
+    models: list[str] = []
+
+    def counted(name: str, *about: Any) -> Any:
+        models.append(name)
+        return learn(name, *about)
+
+    monkeypatch.setattr(classification, "learn", counted)
+    several = [measure.score(data, noisy(data, amount)) for amount in (0.1, 0.5, 1.0)]
+    assert len(models) == (1 + 3) * 3 * len(LEARNERS)
+    classification._SCORED.clear()
+    assert measure.score(data, noisy(data, 1.0)) == several[-1]
+    other = measure.score(with_gaps(data, 0.05), noisy(data, 1.0))  # other records, other models
+    assert other.parts["AUC tree original"] != several[-1].parts["AUC tree original"]
+    more = pa.table({**groups(150), "colour": ["violet"] * 150})  # a label more to be smoothed over
+    made = microdata(groups(150))
+    Classification("kind").score(made, made)
+    afresh = Classification("kind").score(made, more)
+    classification._SCORED.clear()
+    assert Classification("kind").score(made, more) == afresh
 
 
 def test_what_cannot_be_classified_is_refused() -> None:

@@ -40,6 +40,7 @@ def test_the_truncated_mean_follows_its_exact_law_on_both_neighbours(epsilon: in
         assert max(share / other, other / share) < np.exp(epsilon) * 1.1
 
 
+@pytest.mark.slow
 def test_the_clamping_down_mean_follows_its_exact_law_and_not_the_printed_one() -> None:
     mechanism, source = sf.dp.ClampingDownMean(2000, 4000, epsilon=1), StreamRandomness(3)
     replaced = (*D10[:-1], 1_000_000)

@@ -94,6 +94,10 @@ TIGHT = (
     "TruncatedMean",
 )
 
+SAMPLES = 8_000
+#: Where an answer is several draws, of which each alone is among the others.
+FEWER = {"Covariance": 3_000, "GridHistogram": 4_000, "MeanAndVariance": 3_000, "Quantiles": 4_000, "Regression": 2_000}
+
 PAIRS = [(name, place) for name, cases in CASES.items() for place in range(len(cases))]
 
 
@@ -137,10 +141,10 @@ def test_every_mechanism_has_a_case() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "place"), PAIRS)
 def test_no_mechanism_is_refuted(name: str, place: int) -> None:
-    found = tried(name, place, 1.0, 8000)
+    found = tried(name, place, 1.0, FEWER.get(name, SAMPLES))
     assert not found.refuted, found.explain()
 
 
 @pytest.mark.parametrize("name", TIGHT)
 def test_an_understated_claim_is_refuted(name: str) -> None:
-    assert tried(name, 0, 0.6, 8000).refuted
+    assert tried(name, 0, 0.6, SAMPLES).refuted

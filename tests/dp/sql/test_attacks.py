@@ -49,6 +49,7 @@ def test_rephrasing_the_question_runs_out_of_budget_before_it_averages_the_noise
     assert statistics.pstdev(answers) > 0
 
 
+@pytest.mark.slow
 def test_two_questions_that_differ_in_one_person_do_not_tell_about_that_person() -> None:
     """The difference of the two noisy counts separates the two worlds hardly better than a guess.
 

@@ -230,6 +230,7 @@ def _present(numbers: dict[str, dict[tuple[Any, ...], int]]) -> dict[str, dict[t
     return {name: {group: count for group, count in counts.items() if count} for name, counts in numbers.items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(9), deadline=None, suppress_health_check=list(HealthCheck))
 @given(customer_rows(), order_rows(), st.lists(statements, min_size=3, max_size=4))
 def test_one_unit_less_changes_no_two_questions_that_are_apart(

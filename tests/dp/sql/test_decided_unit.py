@@ -122,6 +122,7 @@ def test_a_run_does_not_contradict_the_schema() -> None:
     assert release(open_session(visits(unit="record"), unit="patient_id")).unit == "patient_id"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("unit", "refuted"), [("record", True), ("patient_id", False)], ids=["what was promised about a record", "about a patient"]
 )

@@ -192,6 +192,7 @@ def test_sampling_keeps_the_same_number_of_rows_and_pairs(shop: dict[str, sf.Mic
     assert abs(totals[0][0] - totals[1][0]) <= 0.2 * totals[1][0]
 
 
+@pytest.mark.slow
 def test_many_declared_keys_are_found_by_number(shop: dict[str, sf.Microdata]) -> None:
     coupons = [None, "spring", "summer", *(f"C{number}" for number in range(400))]
     queries = [
