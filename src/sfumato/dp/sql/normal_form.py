@@ -29,12 +29,22 @@ def form(*parts: object) -> str:
 
 
 class NormalRows:
-    """Rows under a plan: what they are (`rows`), and each of their columns as what it is computed from."""
+    """Rows under a plan: what they are (`rows`), and each of their columns as what it is computed from.
 
-    def __init__(self, rows: str, columns: Mapping[str, str], conditions: frozenset[str] = frozenset()) -> None:
+    No two rows agree in all columns of these forms (`unique`), where something is known of that.
+    """
+
+    def __init__(
+        self,
+        rows: str,
+        columns: Mapping[str, str],
+        conditions: frozenset[str] = frozenset(),
+        unique: frozenset[str] | None = None,
+    ) -> None:
         self._source = rows
         self._columns = columns
         self._conditions = conditions
+        self._unique = unique
         self._known: dict[int, tuple[e.Expression, str]] = {}
 
     @property
@@ -53,16 +63,21 @@ class NormalRows:
     def kept(self, condition: e.Expression) -> NormalRows:
         """The rows for which a condition holds; conditions one after the other are one."""
         forms = {self.of(term) for term in _flat(e.And, (condition,))}
-        return NormalRows(self._source, self._columns, self._conditions | forms)
+        return NormalRows(self._source, self._columns, self._conditions | forms, self._unique)
 
     def shown(self, columns: Iterable[p.Named]) -> NormalRows:
         """The same rows with other columns."""
-        return NormalRows(self._source, {each.name: self.of(each.expression) for each in columns}, self._conditions)
+        return NormalRows(self._source, {each.name: self.of(each.expression) for each in columns}, self._conditions, self._unique)
 
     def joined(self, right: NormalRows, plan: p.Join) -> NormalRows:
         """Rows of both sides."""
         pairs = sorted([self._columns[one], right._columns[other]] for one, other in plan.on)
         matched = {other for _, other in plan.on}
+        if plan.kind == "left" and right._unique is not None and right._unique <= {right._columns[name] for name in matched}:
+            # At most one match for each row: the rows stay what they are, whatever else is brought to them before or after.
+            brought = {name: held for name, held in right._columns.items() if name not in matched}
+            added = {name: form("brought", plan.nulls, right.rows, pairs, held) for name, held in brought.items()}
+            return NormalRows(self._source, {**self._columns, **added}, self._conditions, self._unique)
         columns = {name: form("left", held) for name, held in self._columns.items()}
         columns |= {name: form("right", held) for name, held in right._columns.items() if name not in matched}
         return NormalRows(form("join", plan.kind, plan.nulls, self.rows, right.rows, pairs), columns)
@@ -79,7 +94,8 @@ class NormalRows:
             )
             for each in plan.aggregates
         }
-        return NormalRows(form("per unit", self.rows, keys[plan.unit], sorted(keys.values())), {**keys, **aggregates})
+        source = form("per unit", self.rows, keys[plan.unit], sorted(keys.values()))
+        return NormalRows(source, {**keys, **aggregates}, unique=frozenset(keys.values()))
 
     def _form(self, expression: e.Expression) -> str:
         match expression:
