@@ -6,6 +6,7 @@ import math
 from itertools import product
 from unittest import mock
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from sfumato.anonymity.search.base import pose
 from sfumato.anonymity.search.lattice import Lattice
 from sfumato.anonymity.search.node_tables import NodeTables, fits
 from sfumato.anonymity.search.survivors import Survivors
+from sfumato.anonymity.search.verdicts import NodeVerdict
 from sfumato.core.errors import Infeasible, Unsupported
 from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.core.guarantees.t_closeness import TCloseness
@@ -43,10 +45,13 @@ def test_verdicts_on_families_are_those_on_single_nodes(family: int, rows: int, 
         mock.patch.object(survivors, "FEW", 0),
     ):
         among = Survivors(tables)
-        verdicts = {}
+        verdicts: dict[tuple[int, ...], NodeVerdict] = {}
+        wanted = np.ones([height + 1 for height in tables.heights], dtype=np.bool_)
         for node in nodes:
             if node not in verdicts:
-                verdicts.update(among.verdicts(node, lambda each: each not in verdicts))
+                verdicts.update(among.verdicts(node, wanted))
+                for each in verdicts:
+                    wanted[each] = False
     assert set(verdicts) == set(nodes)
     for node, verdict in verdicts.items():
         alone = tables.verdict(node)

@@ -156,7 +156,7 @@ def roll_up_family(draw: DrawFn) -> tuple[Any, ...]:
 
 
 @st.composite
-def failing_in_family(draw: DrawFn) -> tuple[Any, ...]:
+def kept_in_family(draw: DrawFn) -> tuple[Any, ...]:
     keys, sizes, need, shifts, masks, _, losses = draw(failing_classes())
     cut = draw(st.integers(0, len(keys)))
     places = np.array([[0, 8], [0, 8]], dtype=np.int64)
@@ -164,12 +164,27 @@ def failing_in_family(draw: DrawFn) -> tuple[Any, ...]:
 
 
 @st.composite
+def keep_enough(draw: DrawFn) -> tuple[Any, ...]:
+    _, sizes, need, *_ = draw(failing_classes())
+    return sizes, draw(st.integers(1, 8)), need
+
+
+@st.composite
+def group_at_top(draw: DrawFn) -> tuple[Any, ...]:
+    keys, sizes, shifts, masks, *_ = draw(_packed())
+    changes = np.zeros((2, 8), dtype=np.int64)
+    for row, (bits, shift) in enumerate(((8, 0), (4, 3))):
+        parents = np.array(draw(st.lists(st.integers(0, bits - 1), min_size=bits, max_size=bits)), dtype=np.int64)
+        changes[row, :bits] = (parents ^ np.arange(bits)) << shift
+    return keys, sizes, shifts, masks, changes
+
+
+@st.composite
 def split_off(draw: DrawFn) -> tuple[Any, ...]:
-    keys, sizes, shifts, masks, _, losses = draw(_packed())
+    keys, sizes, *_ = draw(_packed())
     groups = draw(st.lists(st.integers(0, 2), min_size=len(keys), max_size=len(keys)))
-    gone = draw(st.lists(st.integers(0, 1), min_size=3, max_size=3))
-    respects = np.array([0, 1, 1], dtype=np.int64), np.array([0, 8, 8], dtype=np.int64)
-    return keys, sizes, np.array(groups, dtype=np.int64), np.array(gone, dtype=np.int64), shifts, masks, *respects, losses
+    need = draw(st.lists(st.sampled_from([-1, 0, 2, 5]), min_size=3, max_size=3))
+    return keys, sizes, np.array(groups, dtype=np.int64), np.array(need, dtype=np.int64), np.array([0, 2, 5], dtype=np.int64)
 
 
 @st.composite
@@ -178,7 +193,12 @@ def raise_bounds(draw: DrawFn) -> tuple[Any, ...]:
     base = np.array(draw(st.lists(st.sampled_from([0.0, 0.25, 0.5]), min_size=int(np.prod(shape)), max_size=int(np.prod(shape)))))
     nodes = draw(st.lists(st.tuples(*(st.integers(0, size - 1) for size in shape)), min_size=1, max_size=3))
     penalties = draw(st.lists(st.sampled_from([0.0, 0.125, np.inf]), min_size=len(nodes), max_size=len(nodes)))
-    return base.copy(), base, np.array(shape, dtype=np.int64), np.array(nodes, dtype=np.int64), np.array(penalties)
+    least = draw(st.lists(st.sampled_from([0.0, 0.1, 0.5, 0.75, 1.0]), min_size=len(nodes), max_size=len(nodes)))
+    curves = [draw(st.sampled_from([((0, 1), (0, 0)), ((0, 0.5, 1), (0, 0.25, 0.3))])) for _ in range(sum(shape))]
+    starts = np.cumsum([0, *(len(sizes) for sizes, _ in curves)], dtype=np.int64)
+    corners = (np.array([x for curve in curves for x in curve[i]], dtype=np.float64) for i in range(2))
+    known = np.array(shape, dtype=np.int64), np.array(nodes, dtype=np.int64), np.array(penalties), np.array(least)
+    return base.copy(), base, *known, starts, *corners
 
 
 @st.composite
@@ -263,12 +283,14 @@ INPUTS: dict[str, Callable[[], SearchStrategy[tuple[Any, ...]]]] = {
     "drawn_by_row": swapping_inputs.rows,
     "entropy": entropy,
     "failing_classes": failing_classes,
-    "failing_in_family": failing_in_family,
     "farthest": nearest,
     "farthest_in_blocks": microaggregation_inputs.farthest,
     "farthest_in_shell": microaggregation_inputs.shell,
+    "group_at_top": group_at_top,
     "group_keys": group_keys,
     "grow_tree": linkage_inputs.grown,
+    "keep_enough": keep_enough,
+    "kept_in_family": kept_in_family,
     "mixed_distances": microaggregation_inputs.mixed,
     "nearest_in_blocks": microaggregation_inputs.nearest,
     "nearest_wrong": attack_inputs.searched,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -51,14 +52,30 @@ def test_compiled_numpy_and_plain_python_give_the_same_numbers(
             assert left == (pytest.approx(right, rel=1e-12) if np.asarray(right).dtype.kind == "f" else right)
 
 
+@pytest.mark.parametrize("name", sorted(name for name, kernel in KERNELS.items() if len(kernel.signatures) > 1))
+@settings(max_examples=examples(25))
+@given(data=st.data())
+def test_counts_in_half_the_memory_give_the_same_numbers(machine_code: dict[str, Any], name: str, data: st.DataObject) -> None:
+    arguments = data.draw(INPUTS[name]())
+    kinds = re.findall(r"(\w+)(?:\[[:,\d]*\])?", KERNELS[name].signature[KERNELS[name].signature.rindex("(") + 1 : -1])
+    counted = [kind == "count" for kind in kinds]
+    assert len(counted) == len(arguments) and any(counted)
+    bounded = [np.minimum(array, 50_000) if small else array for small, array in zip(counted, arguments, strict=True)]
+    smaller = [array.astype(np.int32) if small else array for small, array in zip(counted, bounded, strict=True)]
+    for version in (machine_code[name], KERNELS[name].twin):
+        expected = comparable(name, version(*copy.deepcopy(bounded)))
+        for left, right in zip(comparable(name, version(*copy.deepcopy(smaller))), expected, strict=True):
+            assert left == (pytest.approx(right, rel=1e-12) if np.asarray(right).dtype.kind == "f" else right)
+
+
 @pytest.mark.parametrize("name", sorted(KERNELS))
 def test_a_signature_is_fixed(machine_code: dict[str, Any], name: str) -> None:
-    """One version for one signature; other types are refused instead of compiled."""
+    """One version for each signature; other types are refused instead of compiled."""
     function = machine_code[name]
-    assert len(function.signatures) == 1
+    assert len(function.signatures) == len(KERNELS[name].signatures) <= 2
     with pytest.raises(TypeError):
         function("text")
-    assert len(function.signatures) == 1
+    assert len(function.signatures) == len(KERNELS[name].signatures)
 
 
 SEARCH = """

@@ -6,17 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sfumato.core.certificate import Certificate, Claim
+from sfumato.core.registry import find, has
 from sfumato.core.view import AttackResult, Score
 from sfumato.report.checklist import Item
 from sfumato.report.content import PUBLIC_FIGURES, Audience, CardContent
 from sfumato.report.inline_svg import inline_svg
 from sfumato.report.markup import Child, Html, definitions, element, joined, table
 from sfumato.report.wording import (
-    CLASSES,
+    ALL_LIMITS,
+    CLASS_LIMITS,
     EVIDENCE,
     FIGURES,
-    LIMITS,
-    LOSSES,
+    LOSS_LIMITS,
     RISK,
     UNITS_OF_THE_MAKER,
     number,
@@ -203,12 +204,13 @@ def principles(points: Sequence[Item]) -> Html:
 
 
 def limits(content: CardContent) -> Html:
-    """What is not promised."""
+    """What is not promised: by each guarantee, by all of its kind, and by anything."""
     claims = content.certificate.claims
-    names = {claim.guarantee.split("(")[0] for claim in claims}
-    names |= {LOSSES if claim.evidence == "process" else CLASSES for claim in claims} or {CLASSES}
-    lines = [text for needed, text in LIMITS if not needed or names & needed]
-    return _section("What it does not protect from", element("ul", *(element("li", line) for line in lines)))
+    names = dict.fromkeys(claim.guarantee.split("(")[0] for claim in claims)
+    lines = [line for name in names for kind in ("guarantee", "loss") if has(kind, name) for line in find(kind, name).limits]
+    losses = [claim.evidence == "process" for claim in claims]
+    lines += [*(CLASS_LIMITS if not all(losses) or not losses else ()), *(LOSS_LIMITS if any(losses) else ()), *ALL_LIMITS]
+    return _section("What it does not protect from", element("ul", *(element("li", line) for line in dict.fromkeys(lines))))
 
 
 def owner_figures(content: CardContent) -> Html | None:

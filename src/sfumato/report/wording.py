@@ -45,84 +45,26 @@ FIGURES = {
     "tradeoff": "Every transformation that was looked at: risk against loss, the chosen one marked.",
 }
 
-#: Stands for any guarantee about classes, and for any bound on a privacy loss.
-CLASSES, LOSSES = "a class guarantee", "a privacy loss"
-
-#: What is not protected: shown always, or when one of the named guarantees is claimed.
-LIMITS: tuple[tuple[frozenset[str], str], ...] = (
-    (
-        frozenset({"KAnonymity", "KMap", "AlphaKAnonymity"}),
-        "k-anonymity hides which record is whose. It does not hide a sensitive value that all records of a "
-        "class share, nor one "
-        "that most of them share.",
-    ),
-    (
-        frozenset({"AverageRisk", "UniquenessByModel"}),
-        "A promise about all records together says nothing about single ones: a class may be one record alone.",
-    ),
-    (
-        frozenset({"KMapByModel", "UniquenessByModel"}),
-        "A promise by a model is as good as the model and the sampling fraction that the owner declares.",
-    ),
-    (
-        frozenset({"UniquenessByModel"}),
-        "The model of population uniques understates where many combinations of values are rare in the population: then more "
-        "people are unique than it says, however the table was drawn.",
-    ),
-    (
-        frozenset({"DistinctLDiversity", "EntropyLDiversity", "RecursiveLDiversity"}),
-        "l-diversity keeps sensitive values uncertain. Values that differ in name but mean nearly the same "
-        "still tell, and so does a "
-        "class whose mixture differs much from everybody's.",
-    ),
-    (
-        frozenset({"TCloseness", "BetaLikeness", "DeltaDisclosure"}),
-        "Closeness bounds how far belief about a sensitive value can move. What is true of everybody in the "
-        "table can still be learnt.",
-    ),
-    (
-        frozenset({CLASSES}),
-        "An adversary who knows more than the quasi-identifiers, for example some sensitive or plain "
-        "values, is outside the promise.",
-    ),
-    (
-        frozenset({CLASSES}),
-        "Another release about the same people can undo the protection of both. Enter every release in the ledger.",
-    ),
-    (frozenset({CLASSES}), "Columns with the role plain are published as they are."),
-    (
-        frozenset({LOSSES}),
-        "What is true of many can still be learnt, and it may be told of somebody who is not in the data at all. "
-        "The promise is that one unit's own data hardly changes what is published.",
-    ),
-    (
-        frozenset({LOSSES}),
-        "The promise is made for one unit. Several that belong together, such as a family, or one person who is several "
-        "units, are protected less the more they are.",
-    ),
-    (
-        frozenset({LOSSES}),
-        "Losses add up: everything else that is answered or published about the same data weakens the promise. The ledger "
-        "keeps the account.",
-    ),
-    (
-        frozenset({LOSSES}),
-        "Bounds, domains and keys that the owner declared are taken to be known to everybody. They are not protected.",
-    ),
-    (
-        frozenset({"ApproxDP"}),
-        "The bound holds except for a probability δ, and nothing is said about that rest.",
-    ),
-    (
-        frozenset({"ConcentratedDP", "RenyiDP"}),
-        "Stated as an ε, the bound depends on the probability δ that one is ready to leave aside.",
-    ),
-    (
-        frozenset(),
-        "No mechanism covers originals on an open share, a printout in the printer or a colleague who "
-        "recognises a case: that "
-        "takes rules, limited access and somebody responsible.",
-    ),
+#: What no promise about classes protects from.
+CLASS_LIMITS = (
+    "An adversary who knows more than the quasi-identifiers, for example some sensitive or plain values, is outside the promise.",
+    "Another release about the same people can undo the protection of both. Enter every release in the ledger.",
+    "Columns with the role plain are published as they are.",
+)
+#: What no bound on a privacy loss protects from.
+LOSS_LIMITS = (
+    "What is true of many can still be learnt, and it may be told of somebody who is not in the data at all. "
+    "The promise is that one unit's own data hardly changes what is published.",
+    "The promise is made for one unit. Several that belong together, such as a family, or one person who is several "
+    "units, are protected less the more they are.",
+    "Losses add up: everything else that is answered or published about the same data weakens the promise. The ledger "
+    "keeps the account.",
+    "Bounds, domains and keys that the owner declared are taken to be known to everybody. They are not protected.",
+)
+#: What no release protects from.
+ALL_LIMITS = (
+    "No mechanism covers originals on an open share, a printout in the printer or a colleague who recognises a case: that takes "
+    "rules, limited access and somebody responsible.",
 )
 
 

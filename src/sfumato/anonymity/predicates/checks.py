@@ -137,7 +137,10 @@ class Closeness:
 
     @cached_property
     def _grouped(self) -> tuple[Int, Real]:
-        groups = self.levels if self.distance == "hierarchical" else np.arange(self.width, dtype=np.int64)[None, :]
+        singles = np.arange(self.width, dtype=np.int64)
+        groups = self.levels if self.distance == "hierarchical" else singles[None, :]
+        if np.array_equal(np.sort(groups[0]), singles):  # each value by itself, under its own number
+            groups = np.concatenate([singles[None, :], groups[1:]])
         reference = np.zeros(int(groups.max(initial=-1)) + 1)
         for level in groups:
             np.add.at(reference, level, self.shares)

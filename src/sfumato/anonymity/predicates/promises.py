@@ -37,6 +37,7 @@ from sfumato.core.guarantees.risk import AverageRisk, KMapByModel, UniquenessByM
 from sfumato.core.guarantees.t_closeness import TCloseness
 from sfumato.data.class_table import ClassTable, SensitiveAttribute
 from sfumato.data.relation import WHOLE
+from sfumato.kernels.classes.checks import keep_enough
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ class Promises:
             need[open_] = np.where(before == 0, more, np.where(more == 0, before, np.maximum(more, before)))
         if self._fewest > 1 and self.fixed:
             # what could be kept is too small for a class of its own
-            np.copyto(need, totals[:, 0], where=(need > 0) & (totals[:, 0] - need < self._fewest))
+            need = keep_enough(totals, self._fewest, need)
         if self.moving:
             need = self._follow_released(totals, need)
         if self.no_suppression:

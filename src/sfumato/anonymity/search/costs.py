@@ -107,14 +107,9 @@ class ObjectiveSweep(Sweep):
         least = self.least[above]
         return float("inf") if isinstance(least, float) else self.costs.bound(node, least)
 
-    def check(self, node: Levels) -> float:
-        """Evaluate a node and spread what it says to the nodes below; returns its cost, infinite when it suppresses too much."""
-        earlier = self.checked.get(node)
-        if earlier is not None:
-            return earlier
+    def _look(self, node: Levels) -> None:
         cost = self.costs.of(node)
-        feasible = cost.verdict.suppressed <= self.limit
-        self.best_node.note(node, cost.loss, cost.verdict, feasible, cost.ties)
+        self._note(node, cost.loss, cost.verdict, cost.ties)
         below = tuple(slice(0, level + 1) for level in node)
         if cost.verdict.least_suppressed > self.limit:
             self.least[node] = float("inf")
@@ -126,5 +121,3 @@ class ObjectiveSweep(Sweep):
                 np.maximum(self.bounds[below], self.costs.objective.of_all_nodes(raised), out=self.bounds[below])
         self.bounds[node] = np.inf
         self.lowest = int(np.argmin(self.bounds))
-        self.checked[node] = result = cost.loss if feasible else float("inf")
-        return result

@@ -2,15 +2,14 @@
 
 Attributes are generalised in a fixed order. All nodes that agree on the first ones lie below one node: the same levels there,
 the highest everywhere else. A class that must lose all its records at that node loses them at every one of these nodes, so its
-tuples are left out of their tables; how many records they are and what they lose at which level is kept. The last attributes,
-few levels in all, make up a family, whose nodes are counted together.
+tuples are left out of their tables. A node is judged by what it keeps; all other records are lost, whether they are in its table
+or not. The last attributes, few levels in all, make up a family, whose nodes are counted together.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
@@ -18,56 +17,40 @@ from numpy.typing import NDArray
 
 from sfumato.anonymity.search.node_tables import NodeTables
 from sfumato.anonymity.search.verdicts import NodeVerdict
-from sfumato.kernels.classes.families import failing_in_family, roll_up_family, split_off
-from sfumato.kernels.classes.grouping import group_keys
-from sfumato.kernels.classes.rollup import add_up, roll_up
+from sfumato.kernels.classes.families import group_at_top, kept_in_family, roll_up_family, split_off
+from sfumato.kernels.classes.rollup import roll_up
 
 Int = NDArray[np.int64]
 Real = NDArray[np.float64]
 Levels = tuple[int, ...]
-FAMILY = 24  # nodes of a family at most
-ROWS = 1 << 16  # rows that all nodes of a family may have together
+Classes = tuple[Int, Int]  # keys and totals
+FAMILY = 72  # nodes of a family at most
+ROWS = 1 << 18  # rows that all nodes of a family may have together
 FEW = 48  # tables of so few rows are not worth the trouble
 _CACHE_BYTES = 256 * 1024 * 1024
-
-
-@dataclass(frozen=True)
-class SurvivingClasses:
-    """Classes that may be kept somewhere below; of the others the records and, per attribute and level, what these lose."""
-
-    keys: Int
-    totals: Int
-    gone: int
-    lost: Real
 
 
 class NodeFamily:
     """The nodes that differ in the last attributes of the order only, and what counting them together takes."""
 
-    def __init__(self, tables: NodeTables, attributes: list[int], place: list[list[int]], first: list[int]) -> None:
+    def __init__(self, tables: NodeTables, attributes: list[int], place: list[list[int]]) -> None:
         self.attributes = attributes
         heights = [tables.heights[a] for a in attributes]
-        self.members = list(product(*(range(height + 1) for height in heights)))
-        self.levels = np.array(self.members, dtype=np.int64)
+        self.levels = np.array(list(product(*(range(height + 1) for height in heights))), dtype=np.int64)
         self.first_steps = np.cumsum([0, *heights[:-1]], dtype=np.int64)
         self.shifts, self.masks = tables.shifts[attributes], tables.masks[attributes]
-        steps = [tables.change(a, level - 1, level) for a in attributes for level in range(1, tables.heights[a] + 1)]
-        self.steps = np.zeros((len(steps), max((step.size for step in steps), default=0)), dtype=np.int64)
-        for row, step in zip(self.steps, steps, strict=True):
-            row[: step.size] = step
-        self.places = np.zeros((len(self.members), len(tables.order)), dtype=np.int64)
-        self.lost = np.zeros((len(self.members), len(attributes)), dtype=np.int64)
-        for i, member in enumerate(self.members):
-            for j, (a, level) in enumerate(zip(attributes, member, strict=True)):
-                self.places[i, a] = place[a][level]
-                self.lost[i, j] = first[a] + level
+        self.steps = _side_by_side(
+            [tables.change(a, level - 1, level) for a in attributes for level in range(1, tables.heights[a] + 1)]
+        )
+        self.places = np.zeros((len(self.levels), len(tables.order)), dtype=np.int64)
+        for a, levels in zip(attributes, self.levels.T, strict=True):
+            self.places[:, a] = np.array(place[a])[levels]
 
-    def node(self, node: Levels, member: Levels) -> Levels:
-        """A member, with the other levels as this node has them."""
-        levels = list(node)
-        for a, level in zip(self.attributes, member, strict=True):
-            levels[a] = level
-        return tuple(levels)
+    def nodes(self, node: Levels) -> Int:
+        """All members, with the other levels as this node has them."""
+        nodes = np.tile(np.array(node, dtype=np.int64), (len(self.levels), 1))
+        nodes[:, self.attributes] = self.levels
+        return nodes
 
 
 class Survivors:
@@ -75,16 +58,21 @@ class Survivors:
 
     def __init__(self, tables: NodeTables) -> None:
         self.tables = tables
+        self.records = int(tables.root[1][:, 0].sum())
+        self.base = tables.base_losses()
         order = tables.order
         self._lay_out_losses()
         self.families: list[NodeFamily | None] = [None] * len(order)
         for depth in range(len(order)):
             if math.prod(tables.heights[a] + 1 for a in order[depth:]) <= FAMILY or depth == len(order) - 1:
-                self.families[depth] = NodeFamily(tables, order[depth:], self._place, self._first)
-        self._merged: dict[Levels, tuple[Int, Int]] = {}
-        self._parts: dict[Levels, SurvivingClasses] = {}
+                self.families[depth] = NodeFamily(tables, order[depth:], self._place)
+        self._to_top = [
+            _side_by_side([tables.change(a, 0, tables.heights[a]) for a in order[depth:]]) for depth in range(len(order))
+        ]
+        self._merged: dict[Levels, Classes] = {}
+        self._parts: dict[Levels, Classes] = {}
         self._bytes = 0
-        self._room = (np.empty(0, dtype=np.int64), np.empty((0, 0), dtype=np.int64))
+        self._room: Classes = (np.empty(0, dtype=np.int64), tables.root[1][:0])
 
     @staticmethod
     def suit(tables: NodeTables) -> bool:
@@ -93,64 +81,58 @@ class Survivors:
         single = promises.only_k or promises.moving or promises.no_suppression or promises.on_average
         return type(tables) is NodeTables and bool(tables.order) and not single
 
-    def verdicts(self, node: Levels, wanted: Callable[[Levels], bool]) -> Iterator[tuple[Levels, NodeVerdict]]:
-        """The wanted nodes of a family of this node with their verdicts."""
+    def verdicts(self, node: Levels, wanted: NDArray[np.bool_]) -> Iterator[tuple[Levels, NodeVerdict]]:
+        """The nodes of a family of this node that are wanted (by their levels) with their verdicts."""
         tables = self.tables
         prefix, part, family = self._family(node)
-        nodes = [family.node(node, member) for member in family.members]
-        chosen = np.array([i for i, each in enumerate(nodes) if wanted(each)])
-        keys, totals = self._buffers(part.keys.size * chosen.size, part.totals.shape[1])
+        nodes = family.nodes(node)
+        chosen = wanted[tuple(nodes.T)]
+        nodes = nodes[chosen]
+        keys, totals = self._buffers(part[0].size * len(nodes), part[1])
         starts = roll_up_family(
-            part.keys,
-            part.totals,
-            family.shifts,
-            family.masks,
-            family.levels[chosen],
-            family.first_steps,
-            family.steps,
-            keys,
-            totals,
+            *part, family.shifts, family.masks, family.levels[chosen], family.first_steps, family.steps, keys, totals
         )
-        end = int(starts[-1])
-        keys, totals = keys[:end], totals[:end]
+        keys, totals = keys[: starts[-1]], totals[: starts[-1]]
         places = family.places[chosen]
         for a, level in zip(tables.order, prefix, strict=False):
             places[:, a] = self._place[a][level]
         need = tables.promises.needs(totals)
-        counts, penalties = failing_in_family(keys, totals, need, starts, tables.shifts, tables.masks, places, self._losses)
-        gone = part.gone - sum(float(part.lost[self._first[a] + level]) for a, level in zip(tables.order, prefix, strict=False))
-        penalties = (penalties + (gone - part.lost[family.lost[chosen]].sum(axis=1))[:, None]) / tables.records
-        for i, (suppressed, kept, least), losses in zip(chosen.tolist(), counts.tolist(), penalties.tolist(), strict=True):
-            yield nodes[i], NodeVerdict(suppressed + part.gone, losses[0], least + part.gone, losses[1], kept)
+        counts, lost = kept_in_family(keys, totals, need, starts, tables.shifts, tables.masks, places, self._losses)
+        base = sum(part[levels] for part, levels in zip(self.base, nodes.T, strict=True))
+        # what all records lose, less what the kept ones lose, is what the suppressed ones would
+        gone = self.records - counts[:, [0, 2]]
+        penalties = (gone + lost) / tables.records - np.asarray(base)[:, None]
+        for levels, (suppressed, least), kept, added in zip(
+            nodes.tolist(), gone.tolist(), counts[:, 1].tolist(), np.maximum(penalties, 0.0).tolist(), strict=True
+        ):
+            yield tuple(levels), NodeVerdict(suppressed, added[0], least, added[1], kept)
 
-    def _family(self, node: Levels) -> tuple[Levels, SurvivingClasses, NodeFamily]:
+    def _family(self, node: Levels) -> tuple[Levels, Classes, NodeFamily]:
         """The largest family of a node that is counted quickly."""
         levels = tuple(node[a] for a in self.tables.order)
         for depth, family in enumerate(self.families):
             if family is not None:
                 part = self._part(levels[:depth])
-                if part.keys.size * len(family.members) <= ROWS or depth == len(self.families) - 1:
+                if part[0].size * len(family.levels) <= ROWS or depth == len(self.families) - 1:
                     return levels[:depth], part, family
         raise AssertionError("the last attribute is a family of its own")
 
-    def _part(self, prefix: Levels) -> SurvivingClasses:
+    def _part(self, prefix: Levels) -> Classes:
         """What is left of the tuples for the nodes that begin with these levels."""
         part = self._parts.get(prefix)
-        if part is not None:
-            return part
-        if not prefix:
-            return self._keep_part(prefix, SurvivingClasses(*self.tables.finest, 0, np.zeros(self._levels)))
-        before = self._part(prefix[:-1])
-        keys, totals = self._merged_table(prefix, before)
-        return self._keep_part(prefix, self._thinned(prefix, SurvivingClasses(keys, totals, before.gone, before.lost)))
+        if part is None:
+            part = self._thinned(prefix, self._merged_table(prefix, self._part(prefix[:-1]))) if prefix else self.tables.finest
+            self._parts[prefix] = part
+            self._count(part)
+        return part
 
-    def _merged_table(self, prefix: Levels, before: SurvivingClasses) -> tuple[Int, Int]:
+    def _merged_table(self, prefix: Levels, before: Classes) -> Classes:
         """The classes of the part before, with one attribute more generalised; from the next lower level that is there."""
         level, attribute = prefix[-1], self.tables.order[len(prefix) - 1]
         if level == 0:
-            return before.keys, before.totals
+            return before
         tables = self.tables
-        below, source = 0, (before.keys, before.totals)
+        below, source = 0, before
         for lower in range(level - 1, 0, -1):
             cached = self._merged.get((*prefix[:-1], lower))
             if cached is not None:
@@ -159,78 +141,43 @@ class Survivors:
         shift, mask = int(tables.shifts[attribute]), int(tables.masks[attribute])
         table = roll_up(*source, shift, mask, tables.change(attribute, below, level))
         self._merged[prefix] = table
-        self._count(table[0].nbytes + table[1].nbytes)
+        self._count(table)
         return table
 
-    def _thinned(self, prefix: Levels, part: SurvivingClasses) -> SurvivingClasses:
+    def _thinned(self, prefix: Levels, part: Classes) -> Classes:
         """Without the classes that must lose everything at the most general node with this beginning."""
-        if part.keys.size < FEW:
+        depth, tables = len(prefix), self.tables
+        if part[0].size < FEW or depth == len(tables.order):
             return part
-        tables, depth = self.tables, len(prefix)
-        general = part.keys
-        for a in tables.order[depth:]:
-            if tables.heights[a]:
-                change = tables.change(a, 0, tables.heights[a])
-                general = general ^ change[(general >> tables.shifts[a]) & tables.masks[a]]
-        groups, first = group_keys(general)
-        sums = add_up(groups, part.totals, int(first.size))
-        need = tables.promises.needs(sums)
-        gone = ((need > 0) & (need >= sums[:, 0])).astype(np.int64)
-        if not gone.any():
-            return part
-        attributes, places, where = self._respects(prefix)
-        keys, totals, records, lost = split_off(
-            part.keys, part.totals, groups, gone, tables.shifts, tables.masks, attributes, places, self._losses
-        )
-        together = part.lost.copy()
-        together[where] += lost
-        return SurvivingClasses(keys, totals, part.gone + int(records), together)
-
-    def _respects(self, prefix: Levels) -> tuple[Int, Int, Int]:
-        """Attributes and levels that nodes with this beginning may have, and where their losses are."""
-        depth, order = len(prefix), self.tables.order
-        pairs = [(a, prefix[i], self._place[a][prefix[i]]) for i, a in enumerate(order[:depth])]
-        pairs += [(a, level, place) for a in order[depth:] for level, place in enumerate(self._leaf_place[a])]
-        attributes, _, places = (np.array(each, dtype=np.int64) for each in zip(*pairs, strict=True))
-        where = np.array([self._first[a] + level for a, level, _ in pairs], dtype=np.int64)
-        return attributes, places, where
+        above = tables.order[depth:]
+        groups, sums = group_at_top(*part, tables.shifts[above], tables.masks[above], self._to_top[depth])
+        return split_off(*part, groups, tables.promises.needs(sums), sums[:, 0])
 
     def _lay_out_losses(self) -> None:
-        """All losses in one array: by the code at a level, and by the leaf what it loses at a level."""
-        tables = self.tables
-        arrays: list[Real] = []
-        end = 0
+        """All losses in one array, by attribute, level and code."""
+        sizes = [[losses.size for losses in levels] for levels in self.tables.losses]
+        ends = np.cumsum([size for levels in sizes for size in levels]).tolist()
+        starts = iter([0, *ends])
+        self._place = [[next(starts) for _ in levels] for levels in sizes]
+        self._losses = np.concatenate([losses for levels in self.tables.losses for losses in levels])
 
-        def put(losses: Real) -> int:
-            nonlocal end
-            arrays.append(losses)
-            end += losses.size
-            return end - losses.size
-
-        self._place = [[put(losses) for losses in levels] for levels in tables.losses]
-        self._leaf_place = [
-            [put(losses[tables.codes_at(a, 0, level)]) for level, losses in enumerate(levels)]
-            for a, levels in enumerate(tables.losses)
-        ]
-        self._losses = np.concatenate(arrays)
-        heights = [height + 1 for height in tables.heights]
-        self._first = [sum(heights[:a]) for a in range(len(heights))]
-        self._levels = sum(heights)
-
-    def _buffers(self, rows: int, columns: int) -> tuple[Int, Int]:
-        if self._room[0].size < rows or self._room[1].shape[1] != columns:
-            self._room = (np.empty(rows, dtype=np.int64), np.empty((rows, columns), dtype=np.int64))
+    def _buffers(self, rows: int, like: Int) -> Classes:
+        if self._room[0].size < rows:
+            self._room = (np.empty(rows, dtype=np.int64), np.empty((rows, like.shape[1]), dtype=like.dtype))
         return self._room
 
-    def _keep_part(self, prefix: Levels, part: SurvivingClasses) -> SurvivingClasses:
-        self._parts[prefix] = part
-        self._count(part.keys.nbytes + part.totals.nbytes)
-        return part
-
-    def _count(self, size: int) -> None:
+    def _count(self, table: Classes) -> None:
         """Forget everything where it has grown too large."""
-        self._bytes += size
+        self._bytes += table[0].nbytes + table[1].nbytes
         if self._bytes > _CACHE_BYTES:
             self._merged.clear()
             self._parts.clear()
             self._bytes = 0
+
+
+def _side_by_side(changes: list[Int]) -> Int:
+    """Changes of fields of different widths as rows of one array."""
+    rows = np.zeros((len(changes), max((change.size for change in changes), default=0)), dtype=np.int64)
+    for row, change in zip(rows, changes, strict=True):
+        row[: change.size] = change
+    return rows

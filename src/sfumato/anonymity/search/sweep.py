@@ -23,7 +23,7 @@ from sfumato.kernels.classes.families import raise_bounds
 Real = NDArray[np.float64]
 Levels = tuple[int, ...]
 EQUAL = 1e-12  # losses closer than this are the same
-ALONE, HARD = 64, 10  # after so many checks a search that has ten times as many nodes open goes on by families
+ALONE, HARD = 16, 10  # after so many checks a search that has ten times as many nodes open goes on by families
 
 
 @dataclass
@@ -92,6 +92,7 @@ class Sweep:
         self.best_node = BestNode(records=tables.records)
         self.checked: dict[Levels, float] = {}
         self.penalties: dict[Levels, float] = {}  # least penalty of all nodes below a checked one
+        self.most_lost = _corners(tables.largest_losses())
 
     def run(self) -> BestNode:
         """Find and prove the optimum.
@@ -124,14 +125,14 @@ class Sweep:
         for place in np.argsort(-heights, kind="stable").tolist():
             if flat[place] < self.best_node.loss + EQUAL:
                 node = tuple(int(x) for x in np.unravel_index(place, self.shape))
-                self._learn(list(survivors.verdicts(node, self._open)))
+                self._learn(list(survivors.verdicts(node, self._open())))
                 self._report()
 
-    def _open(self, node: Levels) -> bool:
-        return bool(self.bounds[node] < self.best_node.loss + EQUAL)
+    def _open(self) -> NDArray[np.bool_]:
+        return np.asarray(self.bounds < self.best_node.loss + EQUAL)
 
     def _report(self) -> int:
-        still_open = int((self.bounds < self.best_node.loss + EQUAL).sum())
+        still_open = int(np.count_nonzero(self._open()))
         self.progress("searching the lattice", int(self.bounds.size) - still_open, int(self.bounds.size))
         return still_open
 
@@ -157,22 +158,28 @@ class Sweep:
         earlier = self.checked.get(node)
         if earlier is not None:
             return earlier
-        self._learn([(node, self.tables.verdict(node))])
+        self._look(node)
         return self.checked[node]
 
+    def _look(self, node: Levels) -> None:
+        self._learn([(node, self.tables.verdict(node))])
+
+    def _note(self, node: Levels, loss: float, verdict: NodeVerdict, ties: tuple[float, ...] = ()) -> None:
+        """Remember what a node costs."""
+        feasible = verdict.suppressed <= self.limit
+        self.best_node.note(node, loss, verdict, feasible, ties)
+        self.checked[node] = loss if feasible else float("inf")
+
     def _learn(self, verdicts: Sequence[tuple[Levels, NodeVerdict]]) -> None:
-        penalties = np.empty(len(verdicts))
+        penalties, least = np.empty(len(verdicts)), np.empty(len(verdicts))
         for i, (node, verdict) in enumerate(verdicts):
-            feasible = verdict.suppressed <= self.limit
-            loss = float(self.base[node]) + verdict.penalty
-            self.best_node.note(node, loss, verdict, feasible)
+            self._note(node, float(self.base[node]) + verdict.penalty, verdict)
             penalty = float("inf") if verdict.least_suppressed > self.limit else verdict.least_penalty
             self.penalties[node] = penalties[i] = penalty
-            self.checked[node] = loss if feasible else float("inf")
-        nodes = np.array([node for node, _ in verdicts], dtype=np.int64)
-        self.lowest = raise_bounds(
-            self.bounds.reshape(-1), self.base.reshape(-1), self.sizes, nodes.reshape(len(verdicts), self.sizes.size), penalties
-        )
+            least[i] = min(verdict.least_suppressed / self.tables.records, 1.0)
+        nodes = np.array([node for node, _ in verdicts], dtype=np.int64).reshape(len(verdicts), self.sizes.size)
+        bounds, base = self.bounds.reshape(-1), self.base.reshape(-1)
+        self.lowest = raise_bounds(bounds, base, self.sizes, nodes, penalties, least, *self.most_lost)
 
     def _start(self) -> None:
         """A good first solution: the lowest feasible node of the cheapest path upward, then improved step by step."""
@@ -231,6 +238,13 @@ class Sweep:
                         best, node, moved = loss, near, True
             if not moved:
                 return
+
+
+def _corners(levels: list[tuple[Real, Real]]) -> tuple[NDArray[np.int64], Real, Real]:
+    """The corners of several curves one after another, and where each begins."""
+    starts = np.cumsum([0, *(sizes.size for sizes, _ in levels)], dtype=np.int64)
+    none = np.zeros(0)
+    return starts, np.concatenate([none, *(sizes for sizes, _ in levels)]), np.concatenate([none, *(sums for _, sums in levels)])
 
 
 def _outer_sum(parts: list[Real]) -> Real:

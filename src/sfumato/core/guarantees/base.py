@@ -82,6 +82,8 @@ class Guarantee(Declared, ABC):
     """A promise about what is published: whom it protects from whom, and what somebody needs to check it."""
 
     protects: ClassVar[str] = ""
+    #: What it does not protect from, in sentences for people; what is true of all promises of its kind is said elsewhere.
+    limits: ClassVar[tuple[str, ...]] = ()
 
     @property
     def name(self) -> str:

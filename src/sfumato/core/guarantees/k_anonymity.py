@@ -13,6 +13,12 @@ from typing import Annotated, ClassVar
 from sfumato.core.guarantees.base import ClassGuarantee, Direction, Knowledge, ProtectedValues, SensitiveAttribute, stated
 from sfumato.core.ranges import Count, Instance, PositiveShare
 
+#: What the size of classes does not hide.
+SHARED_VALUES = (
+    "k-anonymity hides which record is whose. It does not hide a sensitive value that all records of a class share, nor one that "
+    "most of them share."
+)
+
 
 @dataclass(frozen=True)
 class KAnonymity(ClassGuarantee):
@@ -35,6 +41,7 @@ class KAnonymity(ClassGuarantee):
         Knowledge | None, Instance(Knowledge), "what the adversary knows; the values of all quasi-identifiers where left out"
     ] = None
     protects: ClassVar[str] = "identity disclosure"
+    limits: ClassVar[tuple[str, ...]] = (SHARED_VALUES,)
 
     @property
     def threshold(self) -> float:
@@ -76,6 +83,7 @@ class AlphaKAnonymity(ClassGuarantee):
     protected_values: ProtectedValues = None
     direction: ClassVar[Direction] = "at_most"
     protects: ClassVar[str] = "identity and attribute disclosure"
+    limits: ClassVar[tuple[str, ...]] = (SHARED_VALUES,)
 
     @property
     def threshold(self) -> float:

@@ -16,6 +16,11 @@ from typing import Annotated, ClassVar
 from sfumato.core.guarantees.base import ClassGuarantee, Direction, ProtectedValues, SensitiveAttribute, stated
 from sfumato.core.ranges import Count, Number, Positive
 
+_MEANINGS = (
+    "l-diversity keeps sensitive values uncertain. Values that differ in name but mean nearly the same still tell, and so does a "
+    "class whose mixture differs much from everybody's."
+)
+
 
 @dataclass(frozen=True)
 class DistinctLDiversity(ClassGuarantee):
@@ -28,6 +33,7 @@ class DistinctLDiversity(ClassGuarantee):
     attribute: SensitiveAttribute
     protected_values: ProtectedValues = None
     protects: ClassVar[str] = "attribute disclosure"
+    limits: ClassVar[tuple[str, ...]] = (_MEANINGS,)
 
     @property
     def threshold(self) -> float:
@@ -48,6 +54,7 @@ class EntropyLDiversity(ClassGuarantee):
     attribute: SensitiveAttribute
     protected_values: ProtectedValues = None
     protects: ClassVar[str] = "attribute disclosure by probabilistic inference"
+    limits: ClassVar[tuple[str, ...]] = (_MEANINGS,)
 
     @property
     def threshold(self) -> float:
@@ -75,6 +82,7 @@ class RecursiveLDiversity(ClassGuarantee):
     protected_values: ProtectedValues = None
     direction: ClassVar[Direction] = "below"
     protects: ClassVar[str] = "attribute disclosure by probabilistic inference and exclusion"
+    limits: ClassVar[tuple[str, ...]] = (_MEANINGS,)
 
     @property
     def threshold(self) -> float:

@@ -18,6 +18,7 @@ from sfumato.core.guarantees.base import (
     SensitiveAttribute,
     stated,
 )
+from sfumato.core.guarantees.t_closeness import TRUE_OF_ALL
 from sfumato.core.ranges import Positive
 
 
@@ -37,6 +38,7 @@ class BetaLikeness(ClassGuarantee):
     protected_values: ProtectedValues = None
     direction: ClassVar[Direction] = "at_most"
     protects: ClassVar[str] = "attribute disclosure, relative to prior belief"
+    limits: ClassVar[tuple[str, ...]] = (TRUE_OF_ALL,)
 
     @property
     def threshold(self) -> float:
@@ -67,6 +69,7 @@ class DeltaDisclosure(ClassGuarantee):
     protected_values: ProtectedValues = None
     direction: ClassVar[Direction] = "below"
     protects: ClassVar[str] = "attribute disclosure, relative to prior belief"
+    limits: ClassVar[tuple[str, ...]] = (TRUE_OF_ALL,)
 
     @property
     def threshold(self) -> float:

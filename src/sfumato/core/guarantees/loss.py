@@ -29,6 +29,9 @@ _FORMER_CHANGES = {**_CHANGES, "add_remove": "more or less"}
 _Loss = Annotated[Number, ranges.Number(at_least=0, exact=True)]
 
 
+_DELTA_LEFT = "Stated as an ε, the bound depends on the probability δ that one is ready to leave aside."
+
+
 @dataclass(frozen=True, kw_only=True)
 class LossGuarantee(Guarantee):
     """A bound on the privacy loss, whoever looks and whatever they know except the drawn noise.
@@ -110,6 +113,8 @@ class ApproxDP(LossGuarantee):
     As ε-differential privacy with `epsilon`, except for a probability `delta`; `neighbours` and `unit` say whose data.
     """
 
+    limits: ClassVar[tuple[str, ...]] = ("The bound holds except for a probability δ, and nothing is said about that rest.",)
+
     epsilon: Annotated[_Loss, "ε: the loss, at the most, except with probability δ"]
     delta: Annotated[Number, ranges.Number(at_least=0, at_most=1, exact=True), "δ: the probability that is excepted"]
 
@@ -125,6 +130,8 @@ class ConcentratedDP(LossGuarantee):
     `neighbours` and `unit` say whose data makes the difference.
     """
 
+    limits: ClassVar[tuple[str, ...]] = (_DELTA_LEFT,)
+
     rho: Annotated[_Loss, "ρ: the Rényi divergence of order α, divided by α, at the most"]
 
     @property
@@ -138,6 +145,8 @@ class RenyiDP(LossGuarantee):
 
     `neighbours` and `unit` say whose data makes the difference.
     """
+
+    limits: ClassVar[tuple[str, ...]] = (_DELTA_LEFT,)
 
     order: Annotated[Number, ranges.Number(above=1, exact=True), "α: the order of the divergence"]
     epsilon: Annotated[_Loss, "ε: the Rényi divergence, at the most"]

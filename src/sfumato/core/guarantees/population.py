@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sfumato.core.guarantees.base import ClassGuarantee, Direction, Evidence, stated
+from sfumato.core.guarantees.k_anonymity import SHARED_VALUES
 from sfumato.core.ranges import Count, Share
 
 
@@ -23,6 +24,7 @@ class KMap(ClassGuarantee):
 
     k: Annotated[Count, "people of the population that a class matches, at the least"]
     protects: ClassVar[str] = "identity disclosure, adversary without knowledge of participation"
+    limits: ClassVar[tuple[str, ...]] = (SHARED_VALUES,)
 
     @property
     def threshold(self) -> float:

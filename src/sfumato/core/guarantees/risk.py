@@ -26,6 +26,12 @@ DeclaredFraction = Annotated[
 ]
 Confidence = Annotated[float, Number(above=0, at_most=0.999_999_999), "how sure the model is"]
 MOST_PEOPLE = 100_000
+_TOGETHER = "A promise about all records together says nothing about single ones: a class may be one record alone."
+_MODEL = "A promise by a model is as good as the model and the sampling fraction that the owner declares."
+_RARE = (
+    "The model of population uniques understates where many combinations of values are rare in the population: then more people "
+    "are unique than it says, however the table was drawn."
+)
 
 
 class WholeTableGuarantee(ClassGuarantee):
@@ -54,6 +60,7 @@ class AverageRisk(WholeTableGuarantee):
     risk: Annotated[PositiveShare, "classes per record, at the most"]
     direction: ClassVar[Direction] = "at_most"
     protects: ClassVar[str] = "identity disclosure on average"
+    limits: ClassVar[tuple[str, ...]] = (_TOGETHER,)
 
     @property
     def threshold(self) -> float:
@@ -89,6 +96,7 @@ class UniquenessByModel(WholeTableGuarantee):
     confidence: Confidence = 0.95
     direction: ClassVar[Direction] = "at_most"
     protects: ClassVar[str] = "identity disclosure, adversary without knowledge of participation"
+    limits: ClassVar[tuple[str, ...]] = (_TOGETHER, _MODEL, _RARE)
 
     @property
     def threshold(self) -> float:
@@ -145,6 +153,7 @@ class KMapByModel(ClassGuarantee):
     confidence: Confidence = 0.95
     one_record_each: ClassVar[bool] = True
     protects: ClassVar[str] = "identity disclosure, adversary without knowledge of participation"
+    limits: ClassVar[tuple[str, ...]] = (_MODEL,)
 
     @property
     def least_records(self) -> int:

@@ -22,6 +22,13 @@ from sfumato.core.ranges import Number
 Distance = Literal["equal", "ordered", "hierarchical", "variational", "kl"]
 
 
+#: What closeness to everybody does not hide.
+TRUE_OF_ALL = (
+    "Closeness bounds how far belief about a sensitive value can move. What is true of everybody in the table can still be "
+    "learnt."
+)
+
+
 @dataclass(frozen=True)
 class TCloseness(ClassGuarantee):
     """The distribution of `attribute` in every class is within `t` of the reference distribution.
@@ -40,6 +47,7 @@ class TCloseness(ClassGuarantee):
     protected_values: ProtectedValues = None
     direction: ClassVar[Direction] = "at_most"
     protects: ClassVar[str] = "attribute disclosure by skewness and, with a ground distance, similarity"
+    limits: ClassVar[tuple[str, ...]] = (TRUE_OF_ALL,)
 
     @property
     def threshold(self) -> float:

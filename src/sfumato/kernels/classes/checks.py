@@ -21,18 +21,20 @@ from sfumato.kernels.compiled import kernel
 Int = NDArray[np.int64]
 Real = NDArray[np.float64]
 SLACK = 1e-12
-_STEPS = 6  # steps of a bound: of a bisection each halves its slack, of Newton's method three are enough nearly always
+_STEPS = 6  # of a bisection: each halves the slack of a bound
+_NEWTON = 3  # of Newton's method: nearly always enough
 _FLAT = 1e-5  # slopes below this are no divisors
 _ABOVE = 1.0 + 1e-9  # more than the rounding error of a zero
+_CLEARLY = 1e-9  # more than the rounding error of a sum
 #: c · tail is rounded; a tie must fail, so the product is lowered by more than its rounding error
 _BELOW = 1.0 - 2.0**-51
 
 
 def _too_few_numpy(totals: Int, column: int, k: int) -> Int:
-    return np.where(totals[:, column] < k, totals[:, 0], 0)
+    return np.where(totals[:, column] < k, totals[:, 0].astype(np.int64), 0)
 
 
-@kernel("int64[::1](int64[:,::1], int64, int64)", twin=_too_few_numpy)
+@kernel("int64[::1](count[:,::1], int64, int64)", twin=_too_few_numpy)
 def too_few(totals: Int, column: int, k: int) -> Int:
     """Fewer than k in a column (units, population): all records of the class must go."""
     need = np.zeros(totals.shape[0], dtype=np.int64)
@@ -42,12 +44,26 @@ def too_few(totals: Int, column: int, k: int) -> Int:
     return need
 
 
+def _keep_enough_numpy(totals: Int, fewest: int, need: Int) -> Int:
+    np.copyto(need, totals[:, 0], where=(need > 0) & (totals[:, 0] - need < fewest))
+    return need
+
+
+@kernel("int64[::1](count[:,::1], int64, int64[::1])", twin=_keep_enough_numpy)
+def keep_enough(totals: Int, fewest: int, need: Int) -> Int:
+    """Classes that could keep some records but fewer than `fewest` lose all of them; `need` is changed in place."""
+    for row in range(totals.shape[0]):
+        if need[row] > 0 and totals[row, 0] - need[row] < fewest:
+            need[row] = totals[row, 0]
+    return need
+
+
 def _distinct_numpy(totals: Int, start: int, width: int, least: int) -> Int:
     values = (totals[:, start : start + width] > 0).sum(axis=1)
-    return np.where(values < least, totals[:, 0], 0)
+    return np.where(values < least, totals[:, 0].astype(np.int64), 0)
 
 
-@kernel("int64[::1](int64[:,::1], int64, int64, int64)", twin=_distinct_numpy)
+@kernel("int64[::1](count[:,::1], int64, int64, int64)", twin=_distinct_numpy)
 def distinct(totals: Int, start: int, width: int, least: int) -> Int:
     """Fewer than `least` different values: no part has more, so all records must go."""
     need = np.zeros(totals.shape[0], dtype=np.int64)
@@ -98,7 +114,7 @@ def _entropies(counts: Real) -> Real:
     return np.asarray(np.log(totals) - (counts * logs).sum(axis=1) / totals)
 
 
-@kernel("int64[::1](int64[:,::1], int64, int64, float64)", twin=_entropy_numpy)
+@kernel("int64[::1](count[:,::1], int64, int64, float64)", twin=_entropy_numpy)
 def entropy(totals: Int, start: int, width: int, least: float) -> Int:
     """Entropy below ln(least). The most even part of a given size is the class with its counts cut at a level.
 
@@ -162,7 +178,7 @@ def _recursive_numpy(totals: Int, start: int, width: int, c: float, least: int) 
     return np.where(failing, gone, 0).astype(np.int64)
 
 
-@kernel("int64[::1](int64[:,::1], int64, int64, float64, int64)", twin=_recursive_numpy)
+@kernel("int64[::1](count[:,::1], int64, int64, float64, int64)", twin=_recursive_numpy)
 def recursive(totals: Int, start: int, width: int, c: float, least: int) -> Int:
     """The largest count is not below c times the tail. A part has no larger tail, so every count must shrink below c
     times this one."""
@@ -205,60 +221,95 @@ def _closeness_numpy(totals: Int, start: int, width: int, group_of: Int, shares:
     records = counts.sum(axis=1)
     limit = (t + SLACK) * levels
     failing = np.maximum(shares * records[:, None] - grouped, 0.0).sum(axis=1) > limit * records
-    grouped, records = grouped[failing], records[failing]
+    grouped, records, looked_at = grouped[failing], records[failing], looked_at[failing]
+    nothing = ((grouped == 0) * shares).sum(axis=1) > limit + _CLEARLY
     high = records.copy()
-    for _ in range(_STEPS):
+    for _ in range(_NEWTON):
         short = shares * high[:, None] > grouped
         slope = (short * shares).sum(axis=1) - limit
         crossing = (short * grouped).sum(axis=1) / np.where(slope > _FLAT, slope, 1.0)
         high = np.where((slope > _FLAT) & (crossing < high), crossing, high)
-    need[looked_at[failing]] = np.maximum(np.ceil(records - high * _ABOVE - 1e-6), 1.0).astype(np.int64)
+    gone = np.maximum(np.ceil(records - high * _ABOVE - 1e-6), 1.0)
+    need[looked_at] = np.where(nothing, records, gone).astype(np.int64)
     return need
 
 
 @kernel(
-    "int64[::1](int64[:,::1], int64, int64, int64[:,::1], float64[::1], float64, int64[::1])",
+    "int64[::1](count[:,::1], int64, int64, int64[:,::1], float64[::1], float64, int64[::1])",
     twin=_closeness_numpy,
+    reorders=True,
 )
 def closeness(totals: Int, start: int, width: int, group_of: Int, shares: Real, t: float, need: Int) -> Int:
     """Mean over levels of the variational distance of a partition of the values is above t.
 
     One level of singletons is the equal-distance earth mover's distance, the levels of a hierarchy the hierarchical
     one. `group_of[level, value]` numbers the groups of all levels; `shares[group]` is the reference share. Classes
-    whose `need` is not 0 are passed over; the others get theirs there.
+    whose `need` is not 0 are passed over; the others get theirs there. It is fastest where group and value have the same number
+    on the first level.
     """
     levels = group_of.shape[0]
     groups = shares.size
+    listed = 1  # levels from here on have lists of values; before it each value is a group
+    for value in range(width):
+        if group_of[0, value] != value:
+            listed = 0
+    first = np.zeros(groups + 1, dtype=np.int64)
+    for level in range(listed, levels):
+        for value in range(width):
+            first[group_of[level, value] + 1] += 1
+    for group in range(groups):
+        first[group + 1] += first[group]
+    values = np.empty(levels * width, dtype=np.int64)
+    filled = first.copy()
+    for level in range(listed, levels):
+        for value in range(width):
+            group = group_of[level, value]
+            values[filled[group]] = value
+            filled[group] += 1
     grouped = np.zeros(groups, dtype=np.float64)
+    counts = np.zeros(width, dtype=np.float64)
     limit = (t + SLACK) * levels
     for row in range(totals.shape[0]):
         if need[row] != 0:
             continue
-        for group in range(groups):
-            grouped[group] = 0.0
         records = 0.0
-        for level in range(levels):
-            for value in range(width):
-                grouped[group_of[level, value]] += float(totals[row, start + value])
         for value in range(width):
-            records += float(totals[row, start + value])
-        missing = 0.0
+            counts[value] = float(totals[row, start + value])
+            records += counts[value]
+        if listed == 1:
+            for value in range(width):
+                grouped[value] = counts[value]
+        for group in range(width * listed, groups):
+            shown = 0.0
+            for place in range(first[group], first[group + 1]):
+                shown += counts[values[place]]
+            grouped[group] = shown
+        slope = 0.0  # share of the groups that are short of records
+        present = 0.0
+        absent = 0.0
         for group in range(groups):
-            missing += max(shares[group] * records - grouped[group], 0.0)
-        if missing <= limit * records:
+            short = shares[group] * records > grouped[group]
+            slope += shares[group] if short else 0.0
+            present += grouped[group] if short else 0.0
+            absent += shares[group] if grouped[group] == 0.0 else 0.0
+        if slope * records - present <= limit * records:
+            continue
+        if absent > limit + _CLEARLY:  # whatever is kept lacks too much
+            need[row] = int(records)
             continue
         # what is missing, less what may be missing, is convex in the size: Newton's steps come down to its zero from above
         high = records
-        for _ in range(_STEPS):
-            slope = -limit
+        for _ in range(_NEWTON):
+            slope -= limit
+            if slope <= _FLAT or present >= high * slope:
+                break
+            high = present / slope
+            slope = 0.0
             present = 0.0
             for group in range(groups):
                 short = shares[group] * high > grouped[group]
                 slope += shares[group] if short else 0.0
                 present += grouped[group] if short else 0.0
-            if slope <= _FLAT or present >= high * slope:
-                break
-            high = present / slope
         need[row] = max(1, math.ceil(records - high * _ABOVE - 1e-6))
     return need
 
@@ -288,7 +339,7 @@ def _ordered_numpy(totals: Int, start: int, width: int, shares: Real, t: float) 
     return need
 
 
-@kernel("int64[::1](int64[:,::1], int64, int64, float64[::1], float64)", twin=_ordered_numpy)
+@kernel("int64[::1](count[:,::1], int64, int64, float64[::1], float64)", twin=_ordered_numpy)
 def ordered_closeness(totals: Int, start: int, width: int, shares: Real, t: float) -> Int:
     """Ordered earth mover's distance above t: the mean variational distance of the m - 1 cuts "up to i" and "above i"."""
     rows = totals.shape[0]
@@ -348,7 +399,7 @@ def _shares_numpy(totals: Int, start: int, width: int, low: Real, high: Real, st
     return np.where(failing, gone, 0.0).astype(np.int64)
 
 
-@kernel("int64[::1](int64[:,::1], int64, int64, float64[::1], float64[::1], int64)", twin=_shares_numpy)
+@kernel("int64[::1](count[:,::1], int64, int64, float64[::1], float64[::1], int64)", twin=_shares_numpy)
 def shares_outside(totals: Int, start: int, width: int, low: Real, high: Real, strict: int) -> Int:
     """Some value's share leaves [low, high] (or the open interval when `strict`); low < 0 and high > 1 bound nothing."""
     rows = totals.shape[0]

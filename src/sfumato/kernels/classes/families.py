@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.kernels.classes.rollup import class_losses, roll_up
+from sfumato.kernels.classes.grouping import group_keys
+from sfumato.kernels.classes.rollup import add_up, class_losses, roll_up
 from sfumato.kernels.compiled import kernel
 
 Int = NDArray[np.int64]
@@ -32,8 +33,8 @@ def _roll_up_family_numpy(
 
 
 @kernel(
-    "int64[::1](int64[::1], int64[:,::1], int64[::1], int64[::1], int64[:,::1], int64[::1], int64[:,::1],"
-    " int64[::1], int64[:,::1])",
+    "int64[::1](int64[::1], count[:,::1], int64[::1], int64[::1], int64[:,::1], int64[::1], int64[:,::1],"
+    " int64[::1], count[:,::1])",
     twin=_roll_up_family_numpy,
 )
 def roll_up_family(
@@ -101,129 +102,198 @@ def roll_up_family(
     return starts
 
 
-def _failing_in_family_numpy(
+def _kept_in_family_numpy(
     keys: Int, totals: Int, need: Int, starts: Int, shifts: Int, masks: Int, places: Int, losses: Real
 ) -> tuple[Int, Real]:
     counts = np.zeros((starts.size - 1, 3), dtype=np.int64)
-    penalties = np.zeros((starts.size - 1, 2))
+    lost = np.zeros((starts.size - 1, 2))
     for node in range(starts.size - 1):
         rows = np.arange(starts[node], starts[node + 1])
-        failing = rows[need[rows] != 0]
-        spared = 1.0 - class_losses.twin(keys[failing], shifts, masks, places[node], losses)
-        gone = totals[failing, 0]
-        least = np.maximum(need[failing], 0)
-        kept = int((totals[rows, 0] > 0).sum()) - int((gone > 0).sum())
-        counts[node] = gone.sum(), kept, least.sum()
-        penalties[node] = (gone * spared).sum(), (np.minimum(least, gone) * spared).sum()
-    return counts, penalties
+        rows = rows[(need[rows] < totals[rows, 0]) & (totals[rows, 0] > 0)]
+        loss = class_losses.twin(keys[rows], shifts, masks, places[node], losses)
+        records, whole = totals[rows, 0], need[rows] == 0
+        left = records - np.maximum(need[rows], 0)
+        counts[node] = records[whole].sum(), whole.sum(), left.sum()
+        lost[node] = (records * loss)[whole].sum(), (left * loss).sum()
+    return counts, lost
 
 
 @kernel(
     "Tuple((int64[:,::1], float64[:,::1]))"
-    "(int64[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:,::1], float64[::1])",
-    twin=_failing_in_family_numpy,
+    "(int64[::1], count[:,::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[:,::1], float64[::1])",
+    twin=_kept_in_family_numpy,
 )
-def failing_in_family(
+def kept_in_family(
     keys: Int, totals: Int, need: Int, starts: Int, shifts: Int, masks: Int, places: Int, losses: Real
 ) -> tuple[Int, Real]:
-    """Per node of a family its failing classes (need not 0): their records, the number of the other classes, a lower bound of
-    records for every less general node; and what suppressing them adds to the loss, with its lower bound.
+    """Per node of a family the records of the classes it keeps (need 0), how many classes these are, and how many records any
+    less general node keeps at the most; and what both lose.
 
     At node i attribute a reads `losses[places[i, a] + field a]`.
     """
     nodes = starts.size - 1
     counts = np.zeros((nodes, 3), dtype=np.int64)
-    penalties = np.zeros((nodes, 2), dtype=np.float64)
+    lost = np.zeros((nodes, 2), dtype=np.float64)
     for node in range(nodes):
         for row in range(starts[node], starts[node + 1]):
             records = totals[row, 0]
-            if need[row] == 0:
-                if records > 0:
-                    counts[node, 1] += 1
+            if need[row] >= records:
                 continue
             loss = 0.0
             for attribute in range(shifts.size):
                 loss += losses[places[node, attribute] + ((keys[row] >> shifts[attribute]) & masks[attribute])]
-            least = max(need[row], 0)
-            counts[node, 0] += records
-            counts[node, 2] += least
-            penalties[node, 0] += records * (1.0 - loss)
-            penalties[node, 1] += min(least, records) * (1.0 - loss)
-    return counts, penalties
+            left = records - max(need[row], 0)
+            counts[node, 2] += left
+            lost[node, 1] += left * loss
+            if need[row] == 0:
+                counts[node, 0] += records
+                counts[node, 1] += 1
+                lost[node, 0] += records * loss
+    return counts, lost
 
 
-def _split_off_numpy(
-    keys: Int, totals: Int, groups: Int, gone: Int, shifts: Int, masks: Int, attributes: Int, places: Int, losses: Real
-) -> tuple[Int, Int, int, Real]:
-    leaves = gone[groups] != 0
-    records = totals[leaves, 0]
-    lost = np.zeros(attributes.size)
-    for i, attribute in enumerate(attributes):
-        fields = (keys[leaves] >> shifts[attribute]) & masks[attribute]
-        lost[i] = (records * losses[places[i] + fields]).sum()
-    return keys[~leaves], totals[~leaves], int(records.sum()), lost
+def _group_at_top_numpy(keys: Int, totals: Int, shifts: Int, masks: Int, changes: Int) -> tuple[Int, Int]:
+    for shift, mask, change in zip(shifts, masks, changes, strict=True):
+        keys = keys ^ change[(keys >> shift) & mask]
+    numbers, first = group_keys.twin(keys)
+    return numbers, add_up.twin(numbers, totals, first.size)
 
 
 @kernel(
-    "Tuple((int64[::1], int64[:,::1], int64, float64[::1]))"
-    "(int64[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], int64[::1], float64[::1])",
+    "Tuple((int64[::1], count[:,::1]))(int64[::1], count[:,::1], int64[::1], int64[::1], int64[:,::1])",
+    twin=_group_at_top_numpy,
+)
+def group_at_top(keys: Int, totals: Int, shifts: Int, masks: Int, changes: Int) -> tuple[Int, Int]:
+    """The class of each row once some attributes are generalised (row i of `changes` are the bits that change in field i), and
+    the totals of these classes."""
+    rows = keys.size
+    columns = totals.shape[1]
+    bits = 4
+    while (1 << bits) < 2 * rows:
+        bits += 1
+    wrap = (1 << bits) - 1
+    slots = np.full(1 << bits, -1, dtype=np.int32)
+    general = np.empty(rows, dtype=np.int64)
+    numbers = np.empty(rows, dtype=np.int64)
+    groups = 0
+    for row in range(rows):
+        key = keys[row]
+        for i in range(shifts.size):
+            key ^= changes[i, (key >> shifts[i]) & masks[i]]
+        mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
+        place = np.int64(mixed >> np.uint64(64 - bits)) & wrap
+        while True:
+            group = slots[place]
+            if group < 0:
+                slots[place] = groups
+                general[groups] = key
+                numbers[row] = groups
+                groups += 1
+                break
+            if general[group] == key:
+                numbers[row] = group
+                break
+            place = (place + 1) & wrap
+    summed = np.zeros((groups, columns), dtype=totals.dtype)
+    for row in range(rows):
+        group = numbers[row]
+        for column in range(columns):
+            summed[group, column] += totals[row, column]
+    return numbers, summed
+
+
+def _split_off_numpy(keys: Int, totals: Int, groups: Int, need: Int, records: Int) -> tuple[Int, Int]:
+    stays = (need[groups] < records[groups]) | (records[groups] == 0)
+    return keys[stays], totals[stays]
+
+
+@kernel(
+    "Tuple((int64[::1], count[:,::1]))(int64[::1], count[:,::1], int64[::1], int64[::1], count[:])",
     twin=_split_off_numpy,
 )
-def split_off(
-    keys: Int, totals: Int, groups: Int, gone: Int, shifts: Int, masks: Int, attributes: Int, places: Int, losses: Real
-) -> tuple[Int, Int, int, Real]:
-    """Leave out the rows of groups that are gone: the other rows, the records that left, and the loss of these records in
-    several respects (attribute `attributes[i]` reads `losses[places[i] + field]`)."""
+def split_off(keys: Int, totals: Int, groups: Int, need: Int, records: Int) -> tuple[Int, Int]:
+    """The rows without those of groups that must lose all their records."""
     rows = keys.size
     columns = totals.shape[1]
     kept = 0
     for row in range(rows):
-        if gone[groups[row]] == 0:
+        group = groups[row]
+        if need[group] < records[group] or records[group] == 0:
             kept += 1
     kept_keys = np.empty(kept, dtype=np.int64)
-    kept_totals = np.empty((kept, columns), dtype=np.int64)
-    lost = np.zeros(attributes.size, dtype=np.float64)
-    records = 0
+    kept_totals = np.empty((kept, columns), dtype=totals.dtype)
     place = 0
     for row in range(rows):
-        if gone[groups[row]] == 0:
+        group = groups[row]
+        if need[group] < records[group] or records[group] == 0:
             kept_keys[place] = keys[row]
             for column in range(columns):
                 kept_totals[place, column] = totals[row, column]
             place += 1
-            continue
-        count = totals[row, 0]
-        records += count
-        for i in range(attributes.size):
-            field = (keys[row] >> shifts[attributes[i]]) & masks[attributes[i]]
-            lost[i] += count * losses[places[i] + field]
-    return kept_keys, kept_totals, records, lost
+    return kept_keys, kept_totals
 
 
-def _raise_bounds_numpy(bounds: Real, base: Real, shape: Int, nodes: Int, penalties: Real) -> int:
+def _raise_bounds_numpy(
+    bounds: Real, base: Real, shape: Int, nodes: Int, penalties: Real, least: Real, starts: Int, sizes: Real, sums: Real
+) -> int:
     box, bottom = bounds.reshape(tuple(shape)), base.reshape(tuple(shape))
-    for node, penalty in zip(nodes, penalties, strict=True):
+    for node, penalty, gone in zip(nodes, penalties, least, strict=True):
         below = tuple(slice(0, int(level) + 1) for level in node)
-        np.maximum(box[below], bottom[below] + penalty, out=box[below])
+        added = np.full((), gone)
+        first = 0
+        for levels, level in zip(shape, node, strict=True):
+            cuts = [slice(starts[first + lower], starts[first + lower + 1]) for lower in range(int(level) + 1)]
+            added = added[..., None] - np.array([np.interp(gone, sizes[cut], sums[cut]) for cut in cuts])
+            first += levels
+        np.maximum(box[below], bottom[below] + np.maximum(penalty, added), out=box[below])
         box[tuple(node)] = np.inf
     return int(np.argmin(bounds))
 
 
-@kernel("int64(float64[::1], float64[::1], int64[::1], int64[:,::1], float64[::1])", twin=_raise_bounds_numpy)
-def raise_bounds(bounds: Real, base: Real, shape: Int, nodes: Int, penalties: Real) -> int:
-    """What checked nodes say about the nodes below them: their bounds become at least base plus penalty, in place. The bound of a
-    checked node is infinite. Returns the place of the lowest bound, the first of equal ones."""
+@kernel(
+    "int64(float64[::1], float64[::1], int64[::1], int64[:,::1], float64[::1], float64[::1], int64[::1], float64[::1],"
+    " float64[::1])",
+    twin=_raise_bounds_numpy,
+)
+def raise_bounds(
+    bounds: Real, base: Real, shape: Int, nodes: Int, penalties: Real, least: Real, starts: Int, sizes: Real, sums: Real
+) -> int:
+    """What checked nodes say about the nodes below them: their bounds become at least base plus what suppression adds, in place.
+    The bound of a checked node is infinite. Returns the place of the lowest bound, the first of equal ones.
+
+    Suppression adds no less than `penalties`; and `least` records that go save no more, column by column, than the records that
+    lose most there: entries `starts[i]` to `starts[i + 1]` of `sizes` and `sums` are the corners of what that is, by share of
+    records, for level i of all levels of all attributes.
+    """
     attributes = shape.size
     strides = np.ones(attributes, dtype=np.int64)
     for attribute in range(attributes - 2, -1, -1):
         strides[attribute] = strides[attribute + 1] * shape[attribute + 1]
+    first = np.zeros(attributes + 1, dtype=np.int64)
+    for attribute in range(attributes):
+        first[attribute + 1] = first[attribute] + shape[attribute]
+    saved = np.zeros(first[attributes], dtype=np.float64)
+    together = np.zeros(attributes + 1, dtype=np.float64)  # what is left of `least` by the levels of the first attributes
     levels = np.zeros(attributes, dtype=np.int64)
     for node in range(nodes.shape[0]):
         penalty = penalties[node]
+        gone = least[node]
+        for attribute in range(attributes):
+            for level in range(nodes[node, attribute] + 1):
+                i = first[attribute] + level
+                corner = starts[i] + 1
+                while corner < starts[i + 1] - 1 and sizes[corner] < gone:
+                    corner += 1
+                width = sizes[corner] - sizes[corner - 1]
+                share = min((gone - sizes[corner - 1]) / width, 1.0) if width > 0 else 1.0
+                saved[i] = sums[corner - 1] + share * (sums[corner] - sums[corner - 1])
         place = 0
         levels[:] = 0
+        together[0] = gone
+        for attribute in range(attributes):
+            together[attribute + 1] = together[attribute] - saved[first[attribute]]
         while True:
-            bound = base[place] + penalty
+            bound = base[place] + max(penalty, together[attributes])
             if bound > bounds[place]:
                 bounds[place] = bound
             attribute = attributes - 1
@@ -235,6 +305,8 @@ def raise_bounds(bounds: Real, base: Real, shape: Int, nodes: Int, penalties: Re
                 break
             levels[attribute] += 1
             place += strides[attribute]
+            for other in range(attribute, attributes):
+                together[other + 1] = together[other] - saved[first[other] + levels[other]]
         for attribute in range(attributes):
             place += nodes[node, attribute] * strides[attribute]
         bounds[place] = np.inf

@@ -19,12 +19,12 @@ Real = NDArray[np.float64]
 def _roll_up_numpy(keys: Int, totals: Int, shift: int, mask: int, change: Int) -> tuple[Int, Int]:
     generalised = keys ^ change[(keys >> shift) & mask]
     merged, inverse = np.unique(generalised, return_inverse=True)
-    summed = np.zeros((merged.size, totals.shape[1]), dtype=np.int64)
+    summed = np.zeros((merged.size, totals.shape[1]), dtype=totals.dtype)
     np.add.at(summed, inverse.reshape(-1), totals)
     return merged, summed
 
 
-@kernel("Tuple((int64[::1], int64[:,::1]))(int64[::1], int64[:,::1], int64, int64, int64[::1])", twin=_roll_up_numpy)
+@kernel("Tuple((int64[::1], count[:,::1]))(int64[::1], count[:,::1], int64, int64, int64[::1])", twin=_roll_up_numpy)
 def roll_up(keys: Int, totals: Int, shift: int, mask: int, change: Int) -> tuple[Int, Int]:
     """Generalise one field of the keys and add up the columns of `totals` over equal keys."""
     rows = keys.size
@@ -35,7 +35,7 @@ def roll_up(keys: Int, totals: Int, shift: int, mask: int, change: Int) -> tuple
     wrap = (1 << bits) - 1
     slots = np.full(1 << bits, -1, dtype=np.int32)
     merged = np.empty(rows, dtype=np.int64)
-    summed = np.empty((rows, columns), dtype=np.int64)
+    summed = np.empty((rows, columns), dtype=totals.dtype)
     groups = 0
     for row in range(rows):
         key = keys[row] ^ change[(keys[row] >> shift) & mask]
@@ -86,7 +86,7 @@ def _small_classes_numpy(
 
 
 @kernel(
-    "Tuple((int64, int64, float64))(int64[::1], int64[:,::1], int64, int64, int64[::1], int64[::1], int64[::1], float64[::1])",
+    "Tuple((int64, int64, float64))(int64[::1], count[:,::1], int64, int64, int64[::1], int64[::1], int64[::1], float64[::1])",
     twin=_small_classes_numpy,
 )
 def small_classes(
@@ -126,7 +126,7 @@ def _failing_classes_numpy(
 
 @kernel(
     "Tuple((int64, int64, float64, int64, float64))"
-    "(int64[::1], int64[:,::1], int64[::1], int64[::1], int64[::1], int64[::1], float64[::1])",
+    "(int64[::1], count[:,::1], int64[::1], int64[::1], int64[::1], int64[::1], float64[::1])",
     twin=_failing_classes_numpy,
 )
 def failing_classes(
@@ -158,15 +158,15 @@ def failing_classes(
 
 
 def _add_up_numpy(numbers: Int, totals: Int, groups: int) -> Int:
-    summed = np.zeros((groups, totals.shape[1]), dtype=np.int64)
+    summed = np.zeros((groups, totals.shape[1]), dtype=totals.dtype)
     np.add.at(summed, numbers, totals)
     return summed
 
 
-@kernel("int64[:,::1](int64[::1], int64[:,::1], int64)", twin=_add_up_numpy)
+@kernel("count[:,::1](int64[::1], count[:,::1], int64)", twin=_add_up_numpy)
 def add_up(numbers: Int, totals: Int, groups: int) -> Int:
     """The columns of `totals` added up over rows with the same number."""
-    summed = np.zeros((groups, totals.shape[1]), dtype=np.int64)
+    summed = np.zeros((groups, totals.shape[1]), dtype=totals.dtype)
     for row in range(numbers.size):
         group = numbers[row]
         for column in range(totals.shape[1]):
