@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +93,15 @@ class Sweep:
         self.best_node = BestNode(records=tables.records)
         self.checked: dict[Levels, float] = {}
         self.penalties: dict[Levels, float] = {}  # least penalty of all nodes below a checked one
-        self.most_lost = _corners(tables.largest_losses())
+
+    @cached_property
+    def most_lost(self) -> tuple[NDArray[np.int64], Real, Real]:
+        """How much any number of records lose at the most, by attribute and level. Where no record may go, a node that lets some
+        go is ruled out whatever they would save: each record is taken to lose all there is."""
+        if not self.limit:
+            all_of_it = np.array([0.0, 1.0])
+            return _corners([(all_of_it, all_of_it)] * sum(self.shape))
+        return _corners(self.tables.largest_losses())
 
     def run(self) -> BestNode:
         """Find and prove the optimum.
