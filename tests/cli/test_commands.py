@@ -337,3 +337,10 @@ def test_check_shows_failing_classes_to_their_owner(place: Path, capsys: pytest.
     assert len(failing) == 3 and all(row["records"] < 5 and "zip" in row for row in failing)
     assert run(asked) == 1
     assert "Failing classes of KAnonymity" in capsys.readouterr().out
+
+
+def test_a_missing_option_points_at_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["ledger", "no-such-command"]) == 2
+    assert "See `sfumato ledger --help`." in capsys.readouterr().err
+    assert run(["no-such-command"]) == 2
+    assert "See `sfumato --help`." in capsys.readouterr().err

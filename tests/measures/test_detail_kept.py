@@ -80,3 +80,13 @@ def test_protect_says_by_default_what_was_kept_and_reads_no_row_again(
         assert score.parts[f"{name}, known cells"] == table.num_rows - table[name].null_count
     assert any(line.startswith("detail    ") and "onset: " in line for line in summary_lines(release))
     assert "detail_kept" not in str(release.certificate.to_mapping())  # it was computed from the original
+
+
+def test_of_a_sample_no_column_is_said_to_cost_anything() -> None:
+    people = sf.read(line_list(), schema=sf.Schema.of(quasi=["age", "onset"]))
+    sample = sf.protect(people, (), sf.Sampling(0.5), utility=["detail_kept"], risk=(), seed=1)
+    [score] = sample.owner.scores  # no value is changed, so that the measure says something
+    assert score.measure == "detail_kept" and score.value < 1
+    words = " ".join(score.words)
+    assert "; age: 500 of 1,000 known cells kept" in words and "no value became coarser" in score.words[-1]
+    assert "width" not in words and "most" not in words

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+import sfumato as sf
 from sfumato.core.errors import InputError
 from sfumato.report.card import POLICY, release_card
 from sfumato.report.checklist import QUESTIONS, checklist
@@ -210,3 +211,10 @@ def test_a_promise_about_a_process_is_not_said_to_hold() -> None:
     assert ">does not hold<" in release_card(
         CardContent(certificate=replace(certificate(), claims=(replace(claim, holds=False),))), audience="public"
     )
+
+
+def test_the_owners_card_does_not_speak_of_scores_that_there_are_not() -> None:
+    people = sf.read(sf.data.sample_table(60), schema=sf.data.sample_schema())
+    card = sf.protect(people, (), sf.Sampling(0.5), utility=(), risk=(), seed=1).card("owner")
+    assert "stay with the owner" not in card
+    assert card.count("Usefulness was not measured") == 2  # and the checklist agrees

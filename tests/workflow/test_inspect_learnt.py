@@ -14,6 +14,7 @@ from sfumato.cli.main import run
 from sfumato.core.errors import SfumatoError, SourceError, Unsupported
 from sfumato.data.read_result import are_numbers
 from sfumato.data.schema import Schema
+from sfumato.data.suggested_schema import starting_schema
 
 VISITS = "patient id,sex,country,note\n" + "".join(f"P{n // 2:03},{'MF'[n % 2]},DE,note {n}\n" for n in range(80))
 RECORDS = "".join(f"{n % 2};{n % 7};{n};{90 - n}\n" for n in range(12, 60))
@@ -152,3 +153,11 @@ def test_a_learnt_tree_of_a_sensitive_column_is_not_published_for_its_distances(
         learnt = {**columns, "stay": {**stay, "source": "data"}}
         sf.protect(sf.read(table, {"dataset": "d", "unit": "record", "columns": learnt}), asked)
     assert sf.protect(sf.read(table, {"dataset": "d", "unit": "record", "columns": columns}), asked).certificate.claims[1].holds
+
+
+def test_a_width_that_was_read_off_the_values_is_marked_as_learnt() -> None:
+    codes = [f"{10_000 + 7 * n}" for n in range(4_000)]  # too many to be listed as a domain
+    profile = sf.inspect(pa.table({"postcode": pa.array(codes, pa.string())}))
+    proposed = starting_schema(profile, "d").columns["postcode"]
+    assert proposed.hierarchy is not None and proposed.hierarchy.width == 5 and proposed.domain is None
+    assert proposed.source == "data"

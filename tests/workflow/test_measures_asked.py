@@ -9,7 +9,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core import registry
-from sfumato.core.errors import ParameterError, RecipeError
+from sfumato.core.errors import MissingMeasure, ParameterError, RecipeError
 from sfumato.data.schema import Column
 from sfumato.measures.utility.loss import Loss
 from sfumato.measures.utility.query_error import QueryError, Workload
@@ -177,3 +177,15 @@ def test_a_loss_of_generalisation_is_not_reported_of_a_mask_that_changes_values(
 def test_it_is_reported_of_a_mask_that_only_generalises() -> None:
     release = sf.protect(people(60), method=sf.Generalisation(levels={"age": 2}), utility=["loss", "detail_kept"])
     assert release.scores["loss"] > 0 and 0 < release.scores["detail_kept"] < 1
+
+
+def test_a_score_that_there_is_not_says_which_there_are_and_why() -> None:
+    sample = sf.read(sf.data.sample_table(60), schema=sf.data.sample_schema())
+    rounded = sf.protect(sample, (), sf.Rounding(5, columns=("age",)), utility=["information_loss"], risk=(), seed=1)
+    with pytest.raises(KeyError) as missing:
+        rounded.scores["loss"]
+    assert str(missing.value).startswith("this release has no score 'loss', only information_loss. It was not asked for")
+    rounded = sf.protect(sample, (), sf.Rounding(5, columns=("age",)), utility=["loss"], risk=(), seed=1)
+    with pytest.raises(MissingMeasure, match="has no score 'loss', nor any other. loss says nothing here: .* puts other values"):
+        rounded.scores["loss"]
+    assert rounded.scores.get("loss") is None and "loss" not in rounded.scores

@@ -227,6 +227,13 @@ class TestFrequencyGroupsOfAPopulation:
         assert found.holds and not found.not_checked, found.explain()
         assert sf.verify(tmp_path / "out").not_checked
 
+    def test_that_ranges_were_allowed_is_not_published(self, tmp_path: Path) -> None:
+        _, population = self.files(tmp_path)
+        data = sf.read(rows(300, 1), described(HierarchySpec(frequency=(4, 8), ranges=True)))
+        made = sf.protect(data, [sf.KMap(5)], sf.Lattice(suppression=0.05), population=population, utility=(), risk=())
+        made.save(tmp_path / "out")
+        assert made.certificate.schema["columns"]["surname"]["hierarchy"] == {"frequency": [4, 8]}
+
     def test_a_public_population_publishes_its_own_tree(self, tmp_path: Path) -> None:
         population = rows(2_000, 2, planted=False)
         schema = described(HierarchySpec(frequency=(4, 8), missing="root"))

@@ -105,7 +105,8 @@ def _reported(error: Exception, as_json: bool) -> int:
     if isinstance(error, SfumatoError):
         return _failed(error, str(error), error.exit_code, as_json)
     if isinstance(error, TyperException):
-        return _failed(error, f"{error.format_message()} See `sfumato --help`.", 2, as_json)
+        command = getattr(getattr(error, "ctx", None), "command_path", "sfumato")
+        return _failed(error, f"{error.format_message()} See `{command} --help`.", 2, as_json)
     if isinstance(error, BrokenPipeError):
         pacify()
         return 141

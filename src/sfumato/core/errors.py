@@ -5,6 +5,7 @@
     │   ├── ParameterError      a parameter of a method or guarantee is out of range (a ValueError too)
     │   ├── SchemaError         a schema contradicts itself or the data
     │   │   └── MissingColumn   a named column is not in the data (a KeyError too)
+    │   ├── MissingMeasure      a release was not measured so (a KeyError too)
     │   ├── HierarchyError      a hierarchy is not a tree over its leaves
     │   │   └── HierarchyGap    values of the data are missing from their hierarchy
     │   ├── SourceError         a file or table cannot be read
@@ -82,6 +83,12 @@ class SchemaError(InputError):
 
 class MissingColumn(SchemaError, KeyError):
     """A named column is not in the data; for Python also a `KeyError`, but one whose text is the plain sentence."""
+
+    __str__ = Exception.__str__
+
+
+class MissingMeasure(InputError, KeyError):
+    """A release has no such score; for Python also a `KeyError`, but one whose text is the plain sentence."""
 
     __str__ = Exception.__str__
 

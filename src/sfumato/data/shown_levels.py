@@ -6,9 +6,10 @@ contradiction.
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -20,8 +21,10 @@ from sfumato.data.values import as_numbers, text_of
 
 #: More than any hierarchy has: a value that is masked has a level for each of its characters.
 MOST_LEVELS = 1_000_000
+#: Between the ends of a range of values that are no numbers.
+TO = " … "
 #: A group that bears the name of another one has its level added, a few times where that is a name too.
-_RENAMED = re.compile(r"(?P<text>.*?)(?P<added> \(level (?P<level>[1-9][0-9]{0,4})\))(?P=added){0,7}", re.DOTALL)
+RENAMED = re.compile(r"(?P<text>.*?)(?P<added> \(level (?P<level>[1-9][0-9]{0,4})\))(?P=added){0,7}", re.DOTALL)
 _RANKS = re.compile(r"rank ([1-9][0-9]{0,17})–([1-9][0-9]{0,17})")
 _INTERVAL = re.compile(r"\[([^,\s]{1,40}), ([^,\s]{1,40})\)")
 _DATES = {
@@ -80,14 +83,22 @@ class ShownLevel:
         below = {tree.labels[node] for node in tree.node_of[: self._level].flat} if tree is not None else set()
         return below - self._labels
 
+    @cached_property
+    def _between_cuts(self) -> set[str]:
+        """The texts of all intervals between the cuts of the level."""
+        levels = self._spec.cut_levels[self._level - 1 : self._level]
+        return {cut_interval(number, cuts) for cuts in levels for number in (-math.inf, *cuts)}
+
     def can_show(self, text: str) -> bool:
         """Whether a value at this level can have the text."""
         spec, level = self._spec, self._level
         if self._tree is not None:
             return self._tree_shows(text)
         if level == 0:
+            if spec.kind == "dates":
+                return text == ROOT or is_day(text)
             return text == ROOT or spec.kind not in ("intervals", "cuts") or as_numbers([text]) is not None
-        if (renamed := _RENAMED.fullmatch(text)) is not None and int(renamed["level"]) <= self._height:
+        if (renamed := RENAMED.fullmatch(text)) is not None and int(renamed["level"]) <= self._height:
             # a group has the lowest of its levels added, and all values are the root's
             if renamed["text"] == ROOT or int(renamed["level"]) <= level:
                 text = renamed["text"]
@@ -99,7 +110,7 @@ class ShownLevel:
         if spec.intervals is not None:
             return level <= len(spec.intervals) and _is_interval(text, spec.intervals[level - 1], spec.origin)
         if spec.cuts is not None:
-            return level <= len(spec.cut_levels) and text in _between_cuts(spec.cut_levels[level - 1])
+            return text in self._between_cuts
         if spec.dates is not None:
             return level <= len(spec.dates) and re.fullmatch(_DATES[spec.dates[level - 1]], text, re.ASCII) is not None
         return spec.frequency is not None and level <= len(spec.frequency) and _are_ranks(text)
@@ -113,11 +124,24 @@ class ShownLevel:
         """A value that is in no group is shown as it is, even if it bears the name of one, unless all values are shown alike."""
         if text == ROOT or self._level == 0 or self._tree is None:
             return True
-        renamed = _RENAMED.fullmatch(text)
+        renamed = RENAMED.fullmatch(text)
         group = None if renamed is None else renamed["text"]
         if self._level < self._height:
             return group not in self._finer and (text not in self._tree.index or text in self._labels)
         return bool({text, group} & {ROOT, *self._labels})
+
+
+def is_day(text: str) -> bool:
+    """Whether the text begins with a date, as a value that has a calendar does, and is no range of two.
+
+    >>> is_day("1950-05-31"), is_day("1950-05-31T10:00:00"), is_day("1950s"), is_day("1950-05-31 … 1962-12-31")
+    (True, True, False, False)
+    """
+    try:
+        datetime.date.fromisoformat(text[:10])
+    except ValueError:
+        return False
+    return TO not in text
 
 
 def _are_ranks(text: str) -> bool:
@@ -125,11 +149,6 @@ def _are_ranks(text: str) -> bool:
     ends = _RANKS.fullmatch(text)
     first, last = map(int, ends.groups()) if ends is not None else (1, 0)
     return first <= last and (first - 1) % (last - first + 1) == 0
-
-
-def _between_cuts(cuts: Sequence[float]) -> set[str]:
-    """The texts of all intervals of a level."""
-    return {cut_interval(number, cuts) for number in (-math.inf, *cuts)}
 
 
 def _is_interval(text: str, width: float, origin: float) -> bool:

@@ -125,12 +125,13 @@ def usefulness(content: CardContent, audience: Audience) -> Html:
     """The scores, each with its meaning."""
     scores = content.scores_for(audience)
     rows = [_score_row(score) for score in scores]
+    none = "No score is published: scores that nobody can compute again from the published files stay with the owner."
+    if audience == "owner":  # who sees every score that there is
+        none = "Usefulness was not measured."
     return _section(
         "How useful it is",
         table("Scores", ("Measure", "Value", "Better", "What it means"), rows),
-        element("p", "No score is published: scores that nobody can compute again from the published files stay with the owner.")
-        if not rows
-        else None,
+        element("p", none) if not rows else None,
         _figure(content, "loss_per_attribute"),
     )
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from sfumato.core.certificate import NOT_ENTERED, Certificate
+from sfumato.core.errors import MissingMeasure, as_name
 from sfumato.core.guarantees.base import Guarantee
 from sfumato.core.view import AttackResult, Score, View
 from sfumato.data.schema import Schema
@@ -25,6 +26,23 @@ if TYPE_CHECKING:
 
 Audience = Literal["public", "owner"]
 C = TypeVar("C", bound=Content, covariant=True)
+_NOT_ASKED = "It was not asked for in utility= or risk=."
+
+
+class Scores(dict[str, float]):
+    """Each measure with its number; `unmeasured` says of some why they have none.
+
+    >>> Scores({"loss": 0.2})["auc"]
+    Traceback (most recent call last):
+    sfumato.core.errors.MissingMeasure: this release has no score 'auc', only loss. It was not asked for in utility= or risk=.
+    """
+
+    unmeasured: Sequence[str] = ()
+
+    def __missing__(self, name: str) -> float:
+        why = [f"{reason}." for reason in self.unmeasured if reason.startswith(f"{name} ")]
+        has = f"only {', '.join(self)}" if self else "nor any other"
+        raise MissingMeasure(f"this release has no score {as_name(name)}, {has}. {(*why, _NOT_ASKED)[0]}")
 
 
 @dataclass(frozen=True, eq=False)

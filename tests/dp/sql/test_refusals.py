@@ -15,6 +15,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import Unsupported
+from sfumato.dp.sql.parse import parse
 from tests.dp.sql.database import CUSTOMERS, ORDERS, customers, orders, regions, session
 
 REFUSALS: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("refusals.toml").read_text(encoding="utf-8"))["refusal"]
@@ -168,3 +169,12 @@ def test_proposals_that_need_more_than_a_text(shops: dict[str, sf.Session]) -> N
     with pytest.raises(Unsupported, match=r"for instance AVG\(income\)"):
         shop.table("customers").agg(n="COUNT(*), AVG(income)").explain(epsilon=1)
     assert shop.table("customers").agg(n="AVG(income)").explain(epsilon=1).loss
+
+
+def test_a_column_named_like_a_word_of_sql_is_to_be_quoted() -> None:
+    for query in ("SELECT AVG(alter) FROM t", "SELECT alter, COUNT(*) FROM t GROUP BY alter"):
+        with pytest.raises(Unsupported, match='ALTER is a word of SQL: write a column of that name in double quotes, "alter"$'):
+            parse(query)
+        parse(query.replace("alter", '"alter"'))
+    with pytest.raises(Unsupported, match="column 19$"):  # quotes would not mend it
+        parse("SELECT COUNT(* FROM t")

@@ -63,6 +63,8 @@ class Search(Declared, ABC):
     protects = "respondent"
     #: Whether it generalises each attribute to one level, which a certificate names.
     one_level: ClassVar[bool] = False
+    #: Whether it may show ranges of the data that are no nodes of a tree; a certificate may say so of no other search.
+    makes_ranges: ClassVar[bool] = True
     #: Whether it can reckon with an adversary who knows some items of a set.
     recodes_sets = False
     #: What the searches are called of which it keeps one, where it runs several; a certificate names it.

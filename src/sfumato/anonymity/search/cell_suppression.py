@@ -40,6 +40,7 @@ class CellSuppression(Search):
     ] = field(default_factory=dict)
     suppression: Suppression = 0.05
     step: Step = 0.01
+    makes_ranges = False
 
     def posed(self, problem: Problem) -> Problem:
         """The same problem over flat hierarchies: a cell shows its value or nothing."""

@@ -50,6 +50,7 @@ class Hybrid(Search):
     items: Annotated[Literal["suppress", "generalise"], "how sets are mended"] = "generalise"
     breadth: Annotated[Count | None, "the size of classes by the other columns, in k; 1, 2, 4, … are tried where left out"] = None
     recodes_sets = True
+    makes_ranges = False
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         if not problem.table.set_valued:

@@ -37,6 +37,7 @@ class KMember(Search):
     """
 
     max_records: Annotated[float, Limit(), "records of a table, at the most"] = 200_000
+    makes_ranges = False
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         table = problem.table

@@ -51,6 +51,7 @@ class Lattice(Search):
     """
 
     one_level: ClassVar[bool] = True
+    makes_ranges: ClassVar[bool] = False
 
     suppression: Suppression = 0.0
     max_nodes: Annotated[float, Limit(), "lattice nodes up to which the optimum is sought"] = 1_000_000

@@ -56,6 +56,7 @@ class LocalRecoding(Search):
     suppression: Suppression = 0.05
     step: Step = 0.01
     refine: Annotated[bool, "classes are split afterwards"] = True
+    makes_ranges = False
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         limit = problem.allowed(self.suppression)

@@ -33,6 +33,7 @@ class TopDown(Search):
 
     heuristic: Annotated[Heuristic, "which split is taken first"] = "loss"
     partial: Annotated[bool, "children that fail stay behind together"] = False
+    makes_ranges = False
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         totals = problem.promises.totals()

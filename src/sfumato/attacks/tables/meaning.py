@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from sfumato.attacks.tables.classes import ReleasedClasses
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.released import ShownValue
+from sfumato.data.shown_levels import TO as TO
 
 #: Masks with more runs of stars than this are read as everything: no method makes them, and matching them
 #: could be slow.
 _MOST_RUNS = 2
 _RANGE = re.compile(r"[\[(]([^,;]+)[,;]([^,;]+)([\])])")
-#: Between the ends of a range of ordered values that are no numbers.
-TO = " … "
 #: Beyond this, neighbouring whole numbers are the same floating-point number.
 _EXACT = 2.0**53
 

@@ -7,10 +7,12 @@ rules that lower it.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator, Set
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ParseError, TokenError
 
 from sfumato.core.errors import Unsupported
@@ -61,9 +63,21 @@ def _statements(text: str) -> list[exp.Expression]:
     except ParseError as error:
         place = error.errors[0] if error.errors else {}
         where = f" near line {place.get('line')}, column {place.get('col')}" if place.get("line") else ""
-        raise Unsupported(f"the query is not valid SQL{where}") from None
+        raise Unsupported(f"the query is not valid SQL{where}{_column_to_quote(text, place.get('highlight'))}") from None
     except (TokenError, RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
         raise Unsupported("the query is not valid SQL, or too deeply nested") from None
+
+
+def _column_to_quote(text: str, word: object) -> str:
+    """What to do where a column is named like a word of the grammar, which is all of the query that is repeated."""
+    keywords = Dialect.get_or_raise(DIALECT).tokenizer_class.KEYWORDS
+    if not isinstance(word, str) or word.upper() not in keywords or not word.isalpha():
+        return ""
+    try:
+        sqlglot.parse(re.sub(rf"(?i)\b{word}\b", r'"\g<0>"', text), dialect=DIALECT)
+    except (ParseError, TokenError, RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
+        return ""
+    return f'. {word.upper()} is a word of SQL: write a column of that name in double quotes, "{word}"'
 
 
 def parse_expression(text: str) -> exp.Expression:

@@ -23,11 +23,13 @@ _SHOWN = 4  # columns that are named in a summary
 
 @dataclass(frozen=True)
 class KnownCells:
-    """Of one column: how many cells were known, how many of them are shown as they were, and their mean width."""
+    """Of one column: how many cells were known, how many of them are shown as they were, and their mean width; and how many cells
+    are shown coarser than they were."""
 
     total: int
     kept: int
     width: float
+    coarser: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,20 +88,26 @@ def known_cells(column: ShownColumn, total: int, records: int) -> KnownCells:
     suppressed = records - kept - missing - wide
     generalised = wide + suppressed  # of known values and of missing ones
     share = (total - kept) / generalised if generalised else 0.0
-    return KnownCells(total, kept, (lost + suppressed) * min(share, 1.0) / total if total else 0.0)
+    return KnownCells(total, kept, (lost + suppressed) * min(share, 1.0) / total if total else 0.0, wide)
 
 
 def _in_words(cells: Mapping[str, KnownCells]) -> tuple[str, ...]:
     """What the columns that lost most have kept, in one line, and which to look at: a summary is short."""
     names = sorted(cells, key=lambda name: -cells[name].width)
+    coarser = any(each.coarser for each in cells.values())
     columns = [
-        f"{name}: {cells[name].kept:,} of {cells[name].total:,} known cells kept, mean width {cells[name].width:.2f}"
+        f"{name}: {cells[name].kept:,} of {cells[name].total:,} known cells kept"
+        + (f", mean width {cells[name].width:.2f}" if coarser else "")
         for name in names[:_SHOWN]
     ]
     rest = names[_SHOWN:]
-    if rest:
+    if rest and coarser:
         columns.append(f"{len(rest)} more, mean width at most {cells[rest[0]].width:.2f}")
     lines = ["; ".join(columns)] if columns else []
+    if not coarser:  # records were left out whatever their columns, so that no column costs anything
+        if any(each.width > 0.0 for each in cells.values()):
+            lines.append("no value became coarser: the cells that are not kept are those of records that were left out")
+        return tuple(lines)
     costly = [name for name in names if cells[name].width > 0.0][:2]
     if len(names) > 1 and costly:
         verb = "cost" if len(costly) > 1 else "costs"

@@ -296,20 +296,21 @@ class Rows(Content):
     def read(cls, certificate: Certificate, schema: Schema, folder: Path) -> tuple[pa.Table, list[Finding]]:
         """The rows; no name among their columns, nothing but rows in their file, and the schema beside them."""
         from sfumato.workflow.verifying import folder_parts as parts
-        from sfumato.workflow.verifying.transparency import check_missing_shown, refuse_disproved_mask, refuse_levels_not_shown
+        from sfumato.workflow.verifying import transparency
 
         table = read_rows(certificate, schema, folder)
         shape = check_shape(table)
         parts.refuse_names(certificate, schema, table)
         parts.refuse_other_sets(schema, table)
         findings = [shape, check_bytes(certificate, table, folder, ordered=True)]
-        refuse_disproved_mask(certificate, schema, table)
-        findings += check_missing_shown(certificate, table)
+        transparency.refuse_disproved_mask(certificate, schema, table)
+        findings += transparency.check_missing_shown(certificate, table)
         findings += parts.check_scores(certificate, schema, table)
         findings.append(parts.check_schema_file(schema, table.column_names, folder))
         parts.refuse_other_hierarchies(schema, folder)
-        refuse_levels_not_shown(certificate, schema.replace(folder=str(folder)), table)
-        return table, findings
+        described = schema.replace(folder=str(folder))
+        transparency.refuse_levels_not_shown(certificate, described, table)
+        return table, [*findings, *transparency.check_texts(certificate, described, table)]
 
     @classmethod
     def opened(cls, certificate: Certificate, schema: Schema, folder: Path) -> pa.Table:

@@ -23,7 +23,7 @@ from sfumato.workflow.contents.base import Content, Draft, Promise, Together
 from sfumato.workflow.earlier.comparing import opened
 from sfumato.workflow.publishing.scoring import Checks
 from sfumato.workflow.publishing.written_files import public_schema, versions
-from sfumato.workflow.release import OwnerSide, Release
+from sfumato.workflow.release import OwnerSide, Release, Scores
 
 if TYPE_CHECKING:
     from sfumato.ledger.ledger import Ledger
@@ -127,11 +127,13 @@ def _published(draft: Draft[C], ledger: Ledger | str | Path | None, checks: Chec
         details["not measured"] = "; ".join(checked.unmeasured)
     if together.owner:
         details["composition"] = dict(together.owner)
+    scores = Scores({score.measure: score.value for score in checked.scores})
+    scores.unmeasured = checked.unmeasured
     return Release(
         content=content,
         published=certificate,
         guarantees=draft.guarantees,
-        scores=MappingProxyType({score.measure: score.value for score in checked.scores}),
+        scores=MappingProxyType(scores),
         details=MappingProxyType(details),
         owner=OwnerSide(
             scores=checked.scores,

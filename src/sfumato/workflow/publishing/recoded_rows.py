@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import Infeasible
 from sfumato.core.guarantees.base import ANY_ADVERSARY
+from sfumato.data.hierarchy import ROOT
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.schema import Schema
-from sfumato.data.values import sorted_sets
+from sfumato.data.values import sorted_sets, texts
 from sfumato.engines.snapshots import Snapshot, remember
 from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.earlier.readings import written_as
@@ -18,7 +19,7 @@ from sfumato.workflow.publishing.claims import unit_in_words, units_behind
 from sfumato.workflow.publishing.columns import replace_names
 from sfumato.workflow.publishing.released_form import released_form
 from sfumato.workflow.publishing.scoring import exact_loss, shown_ranges
-from sfumato.workflow.verifying.transparency import AS_EACH_PROMISE, KEPT_BY, KNOWS_THE_PERSON, RANGES
+from sfumato.workflow.verifying.transparency import AS_EACH_PROMISE, ENDS_OF_RANGES, KEPT_BY, KNOWS_THE_PERSON, RANGES
 
 if TYPE_CHECKING:
     from sfumato.anonymity.search.base import Search, SearchOutcome
@@ -65,8 +66,9 @@ def recoded_rows(request: ReleaseRequest, search: Search) -> Draft[Rows]:
         loss_per_attribute=MappingProxyType(dict(zip(codes.quasi, recoding.loss_per_attribute().tolist(), strict=True))),
         known_cells=MappingProxyType(codes.known_cells),
     )
-    transparency = _transparency(outcome, request, ranges) | {"written_as": written_as(people, plan.keep)}
-    notices = (*_widths_left_open(plan.schema), *_ends_of_ranges(ranges))
+    ranged = _ranged(content)
+    transparency = _transparency(outcome, request, ranged) | {"written_as": written_as(people, plan.keep)}
+    notices = (*_widths_left_open(plan.schema), *([", ".join(ranged).join(ENDS_OF_RANGES)] if ranged else ()))
     return request.draft(content, request.guarantees, outcome.method, transparency, outcome.details, notices=notices)
 
 
@@ -99,20 +101,24 @@ def _transparency(outcome: SearchOutcome, request: ReleaseRequest, ranged: Colle
     return facts
 
 
+def _ranged(content: Rows) -> list[str]:
+    """Columns that show ranges which the search made of the data; a set, or a cell that is not shown, is none."""
+    return [
+        name
+        for name in content.owners.quasi
+        if content.owners.columns[name].items is None
+        and any(
+            text in content.ranges.get(name, ())
+            for text in texts(content.table.column(name).unique())
+            if text not in (None, ROOT)
+        )
+    ]
+
+
 def _hierarchy_kind(schema: Schema, name: str, ranged: Collection[str]) -> str:
     """What a column shows: nodes of a tree that was declared, or ranges that the search made of the data."""
     spec = schema.columns[name].hierarchy
-    if name in ranged and (spec is None or spec.kind not in ("file", "tree")):
-        return RANGES
-    return "flat" if spec is None else spec.kind
-
-
-def _ends_of_ranges(ranged: Collection[str]) -> tuple[str, ...]:
-    if not ranged:
-        return ()
-    return (
-        f"the ranges of {', '.join(ranged)} were made of the data: where they begin and end can be the values of single records",
-    )
+    return RANGES if name in ranged else "flat" if spec is None else spec.kind
 
 
 def _widths_left_open(schema: Schema) -> tuple[str, ...]:

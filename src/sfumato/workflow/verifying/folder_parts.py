@@ -183,12 +183,14 @@ def stated_only(certificate: Certificate) -> Finding:
 
 
 def _trees_not_published(certificate: Certificate) -> bool:
-    """Whether a kind of tree is named for a column whose tree the schema does not describe: no text can be held against it."""
+    """Whether a kind of tree is named for a column whose tree the schema does not describe: no text can be held against it,
+    but against a level of a flat one."""
     kinds, columns = certificate.transparency.get("hierarchies"), certificate.schema.get("columns")
+    levels = certificate.transparency.get("levels", {})
     if not isinstance(kinds, Mapping) or not isinstance(columns, Mapping):
         return False
     described = {name for name, column in columns.items() if isinstance(column, Mapping) and column.get("hierarchy")}
-    return any(kind != "flat" and name not in described for name, kind in kinds.items())
+    return any((kind != "flat" or name not in levels) and name not in described for name, kind in kinds.items())
 
 
 def _levels_of_a_mask(certificate: Certificate) -> bool:

@@ -15,8 +15,10 @@ from sfumato.core import registry
 from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.core.plain_data import Plain
+from sfumato.data.hierarchy import ROOT
 from sfumato.data.schema import HIERARCHY_KINDS, Column, HierarchySpec, Schema
 from sfumato.data.shown_levels import MOST_LEVELS, ShownLevel
+from sfumato.data.shown_texts import ShownTexts
 from sfumato.measures.risk.linkage.transparency import published_steps
 from sfumato.workflow.earlier.readings import is_digest_of_code
 from sfumato.workflow.publishing.claims import stated_unit
@@ -38,6 +40,11 @@ RANGES = "ranges of the data"
 MISSING_SHOWN = (
     "missing values stay missing, so that it is certain who has none, and what the mask tells about itself is about records that "
     "have a value: "
+)
+#: What is said of columns that show ranges of the data; they stand between.
+ENDS_OF_RANGES = (
+    "the ranges of ",
+    " were made of the data: where they begin and end can be the values of single records",
 )
 _LEVELS = "the certificate says of levels and hierarchies what its columns do not have"
 
@@ -78,7 +85,12 @@ def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
         searched = _searched(certificate, schema)
         if search_known and ("levels" in facts) is not one_level or one_level and not searched <= set(facts["levels"]):
             raise VerificationFailed(_LEVELS)
-        _refuse_other_choice(facts, registry.find("search", certificate.method["name"]) if search_known else None)
+        search = registry.find("search", certificate.method["name"]) if search_known else None
+        _refuse_other_choice(facts, search)
+        if search is not None and not search.makes_ranges and RANGES in facts.get("hierarchies", {}).values():
+            raise VerificationFailed(_LEVELS)
+        if certificate.format != FIRST_FORMAT:
+            _refuse_other_ends(certificate)
         _refuse_other_writing(facts.get("written_as", {}), schema)
         if search_known and not _says_what_searches_say(facts, schema):
             raise VerificationFailed("the certificate does not say what a release by its method says, as if it were by another")
@@ -97,6 +109,15 @@ def _refuse_other_choice(facts: Mapping[str, Any], search: Any) -> None:
         sound = stated[0] in search.keeps_one_of and stated[1] == KEPT_BY
     if not sound:
         raise VerificationFailed("the certificate says of the searches that were run what its method does not say")
+
+
+def _refuse_other_ends(certificate: Certificate) -> None:
+    """The notice about ranges names the columns that are said to show them."""
+    (first, last), facts = ENDS_OF_RANGES, certificate.transparency
+    ranged = [name for name in names_in(facts, "quasi_identifiers") if facts.get("hierarchies", {}).get(name) == RANGES]
+    said = [notice for notice in certificate.notices if notice.startswith(first) and notice.endswith(last)]
+    if said != ([f"{first}{', '.join(ranged)}{last}"] if ranged else []):
+        raise VerificationFailed("the notice about ranges of the data names other columns than show them")
 
 
 def _searched(certificate: Certificate, schema: Schema) -> set[str]:
@@ -176,13 +197,13 @@ def _published_as(column: Column, population: str | None) -> tuple[str, ...]:
         # what was learnt from the data is not published
         return ("flat", "frequency", "intervals", "cuts", "mask", RANGES)
     if spec.kind == "file":
-        return ("file", "tree", *(("frequency",) if population == PUBLIC_POPULATION else ()))
+        return ("file", "tree", RANGES, *(("frequency",) if population == PUBLIC_POPULATION else ()))
     return (spec.kind, RANGES) if spec.kind == "dates" else (spec.kind,)
 
 
 def refuse_levels_not_shown(certificate: Certificate, schema: Schema, table: pa.Table) -> None:
-    """Refuse a tree of another kind than the schema's, a level that it does not have, and one that the texts of the column
-    contradict; `schema` finds the files of trees."""
+    """Refuse a tree of another kind than the schema's, a level that it does not have, and trees, ranges and levels that the
+    texts of the column contradict; `schema` finds the files of trees."""
     from sfumato.data.values import texts
 
     facts = certificate.transparency
@@ -206,6 +227,31 @@ def refuse_levels_not_shown(certificate: Certificate, schema: Schema, table: pa.
         seen = [text for text in texts(table.column(name).unique()) if text is not None]
         if not shown.exists or not shown.can_show_all(seen):
             raise VerificationFailed(f"the column {quoted(name)} does not show the level that the certificate names")
+
+
+def check_texts(certificate: Certificate, schema: Schema, table: pa.Table) -> list[Finding]:
+    """Refuse texts that neither the tree nor the ranges have that are named for a column; what a published tree does not have may
+    be a value in no group, which is said here. `schema` finds the files of trees."""
+    from sfumato.data.values import texts
+
+    facts, searched, outside = certificate.transparency, _searched(certificate, schema), []
+    kinds = {} if certificate.format == FIRST_FORMAT else facts.get("hierarchies", {})
+    for name, kind in kinds.items():
+        column = schema.columns[name]
+        if name not in searched or name not in table.column_names or column.items is not None:  # a set is no node of a tree
+            continue
+        shown = ShownTexts(column, facts.get("written_as", {}).get(name, {}).get("type"), schema.folder)
+        seen = [text for text in texts(table.column(name).unique()) if text is not None and text != ROOT]
+        if kind == RANGES:
+            ranges = [shown.is_range(text) for text in seen]
+            sound = any(ranges) and all(ranged or shown.is_value(text) for ranged, text in zip(ranges, seen, strict=True))
+        else:
+            sound = name in facts.get("levels", {}) or all(shown.is_node(kind, text) for text in seen)
+            outside += [quoted(name)] if any(map(shown.in_no_group, seen)) else []
+        if not sound:
+            raise VerificationFailed(f"the column {quoted(name)} shows something else than the tree or ranges that are named")
+    said = f"shown as values by the word of the maker, since the published trees do not have them: texts of {', '.join(outside)}"
+    return [Finding("values in no group", None, said)] if outside else []
 
 
 def missing_shown(facts: Plain, table: pa.Table) -> str:
