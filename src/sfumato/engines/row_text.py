@@ -130,11 +130,10 @@ def whole_of_hex(digits: exp.Expression, count: int, dialect: Dialect) -> exp.Ex
 def _pieces(term: exp.Expression, kind: Kind, dialect: Dialect) -> Iterator[exp.Expression]:
     """A value as pieces of the row's text, of which those of a missing value are missing or `n`."""
     if kind in ("string", "binary"):
-        if kind == "string" and dialect == "spark":
-            term = exp.Case(ifs=[exp.If(this=call("IS_VALID_UTF8", term), true=term.copy())])
+        term = valid_text(term, dialect) if kind == "string" else term
         yield call("STRLEN" if (kind, dialect) == ("string", "duckdb") else "OCTET_LENGTH", term.copy())
         yield _tag(exp.Is(this=term.copy(), expression=exp.Null()), kind)
-        yield term.copy() if kind == "string" else _hexadecimal(term.copy(), dialect)
+        yield term.copy() if kind == "string" else hexadecimal(term.copy(), dialect)
         return
     absent, whole = _WHOLE[kind](term, dialect)
     yield whole
@@ -145,7 +144,13 @@ def _tag(absent: exp.Expression, kind: Kind) -> exp.Expression:
     return exp.Case(ifs=[exp.If(this=absent, true=text_literal("n"))], default=text_literal(_TAGS[kind]))
 
 
-def _hexadecimal(octets: exp.Expression, dialect: Dialect) -> exp.Expression:
+def valid_text(term: exp.Expression, dialect: Dialect) -> exp.Expression:
+    """A text, missing where it is not UTF-8, which Spark alone lets through."""
+    return exp.Case(ifs=[exp.If(this=call("IS_VALID_UTF8", term), true=term.copy())]) if dialect == "spark" else term
+
+
+def hexadecimal(octets: exp.Expression, dialect: Dialect) -> exp.Expression:
+    """Octets in hexadecimal digits, letters in lower case."""
     if dialect == "postgres":
         return call("ENCODE", octets, text_literal("hex"))
     return call("LOWER", call("HEX", octets))
