@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from sfumato.core.declared import Declared
-from sfumato.core.errors import InputError, forgetting
+from sfumato.core.errors import InputError, Unsupported, all_at_once, forgetting
 from sfumato.core.plain_files import read_private, write_private
 from sfumato.core.ranges import Instance, Made, Text, Whole
 from sfumato.data.values import text_of
@@ -29,6 +29,8 @@ from sfumato.wire.keys import OwnerKey
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from sfumato.engines.plan import Plan
 
 LENGTH = 26
 SHORTEST, LONGEST = 16, 51
@@ -92,6 +94,11 @@ class Pseudonyms(Declared):
     def _key(self) -> bytes:
         return self.key.derive("pseudonyms")
 
+    def _prefix(self) -> bytes:
+        """What every message begins with, so that no message of one scope is one of another."""
+        scope = self.scope.encode()
+        return len(scope).to_bytes(8, "big") + scope
+
     def _text(self, identifier: object) -> str | None:
         text = text_of(identifier)
         return unicodedata.normalize(self.unicode_form, text) if text is not None and self.unicode_form else text
@@ -100,10 +107,27 @@ class Pseudonyms(Declared):
         text = self._text(identifier)
         if text is None:
             return None
-        scope = self.scope.encode()
-        message = len(scope).to_bytes(8, "big") + scope + text.encode("utf-8", "surrogatepass")
-        digest = hmac.digest(key, message, hashlib.sha256)
+        digest = hmac.digest(key, self._prefix() + text.encode("utf-8", "surrogatepass"), hashlib.sha256)
         return base64.b32encode(digest).decode().lower()[: self.length]
+
+
+def with_pseudonyms(plan: Plan, names: Mapping[str, Pseudonyms]) -> tuple[Plan, dict[str, pa.Table]]:
+    """The plan with these columns replaced by their pseudonyms, which the engine computes, and the table to upload for it.
+
+    They are those of `Pseudonyms.apply`. The key is in the uploaded table alone, see `engines.keyed_names`; an engine that could
+    not hide it refuses. Refused as well: numbers with a point and moments, which engines do not write alike, and `unicode_form`.
+    """
+    from sfumato.engines.keyed_names import Naming, with_keyed_names
+
+    spelled = (
+        f"column '{name}' has unicode_form, which engines do not share" for name, each in names.items() if each.unicode_form
+    )
+    all_at_once(Unsupported, "pseudonyms", spelled)
+    keys = {each._key() for each in names.values()}
+    if len(keys) > 1:
+        raise Unsupported("the pseudonyms of one table have one key")
+    naming = {name: Naming(each._prefix(), each.length) for name, each in names.items()}
+    return with_keyed_names(plan, naming, next(iter(keys), b""))
 
 
 def _fixed(table: Mapping[str, str]) -> Mapping[str, str]:

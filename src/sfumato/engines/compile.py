@@ -18,7 +18,7 @@ from sqlglot import exp
 from sfumato.data.number_codes import float_codes, plain_codes, whole_codes
 from sfumato.engines import plan as p
 from sfumato.engines.bounding import expanded
-from sfumato.engines.expressions import Dialect, Expression, Kind
+from sfumato.engines.expressions import Dialect, Expression, Kind, RowFunction
 from sfumato.engines.plan import validate
 from sfumato.engines.postgres_conversions import from_decimal, from_text, is_decimal
 from sfumato.engines.sql_values import ZERO, as_kind, compile_expression, identifier, literal, sql_type, text_literal
@@ -98,7 +98,10 @@ class _Compiler:
             case p.Project(source, named):
                 select, kinds, alias = self.over(source)
                 shown = [self.named(entry.name, self.value(entry.expression, kinds, alias)) for entry in named]
-                return select.select(*shown, append=False, copy=False), p.columns(plan)
+                select = select.select(*shown, append=False, copy=False)
+                once = any(isinstance(entry.expression, RowFunction) and entry.expression.once for entry in named)
+                # PostgreSQL would write the column out wherever it is used, and compute it as often; an offset keeps it apart.
+                return (select.offset(0, copy=False) if once and self.dialect == "postgres" else select), p.columns(plan)
             case p.Group():
                 return self.group(plan)
             case p.PerUnitAggregate() | p.BoundedGroup(bounds_nothing=True):

@@ -226,6 +226,22 @@ class Function(ABC):
         return 1
 
 
+@dataclass(frozen=True)
+class RowFunction(ABC):
+    """A function of several terms, computed where some are missing too; with `once`, once per row however often it is used."""
+
+    terms: tuple[Expression, ...]
+    once: ClassVar[bool] = False
+
+    @abstractmethod
+    def kind(self, kinds: tuple[Kind, ...]) -> Kind:
+        """The kind of the value over terms of these kinds; what does not fit is refused."""
+
+    @abstractmethod
+    def sql(self, terms: tuple[exp.Expression, ...], kinds: tuple[Kind, ...], dialect: Dialect) -> exp.Expression:
+        """The function over terms of these kinds, written so that every engine computes the same value and none fails."""
+
+
 def within(term: Expression, limit: float) -> bool:
     """True for what is known to lie within ±limit, whatever the rows hold."""
     return isinstance(term, Function) and term.ends is not None and max(map(abs, term.ends)) <= limit
@@ -246,6 +262,7 @@ Expression: TypeAlias = (
     | Cast
     | Scrambled
     | Function
+    | RowFunction
 )
 
 #: Casts that are defined for every value and read the same on all engines; a `wide` number beyond 64 bits becomes the
@@ -269,7 +286,7 @@ def children(expression: Expression) -> tuple[Expression, ...]:
     match expression:
         case Compare(_, left, right) | Arithmetic(_, left, right):
             return (left, right)
-        case And(terms) | Or(terms) | Joined(terms):
+        case And(terms) | Or(terms) | Joined(terms) | RowFunction(terms):
             return terms
         case Choose(branches, otherwise):
             return (*(part for branch in branches for part in branch), otherwise)
@@ -340,6 +357,8 @@ def kind_of(expression: Expression, columns: Mapping[str, Kind]) -> Kind:
             for number in numbers:
                 expect(kind_of(number, columns), {"integer"}, "Scrambled")
             return "string"
+        case RowFunction(terms):
+            return expression.kind(tuple(kind_of(term, columns) for term in terms))
         case _:
             return expression.kind(kind_of(expression.term, columns))
 

@@ -21,6 +21,7 @@ from sfumato.engines.address import redacted
 from sfumato.engines.canonical import ARROW_TYPES, canonical_table, decoded_table
 from sfumato.engines.expressions import Kind
 from sfumato.engines.plan import Field
+from sfumato.engines.secret_columns import holds_secret, refuse_secret
 
 if TYPE_CHECKING:
     import psycopg
@@ -117,8 +118,9 @@ def upload(connection: psycopg.Connection, name: str, table: pa.Table) -> Physic
     path = ("pg_temp", name)
     create_table(connection, path, class_queries.table_fields(table), list(columns.values()))
     copy_in(connection, path, table)
-    analyse = exp.Analyze(kind=None, this=PhysicalTable(path).expression()).sql(dialect="postgres")
-    connection.execute(analyse.encode())
+    if not holds_secret(table.column_names):  # statistics are values that stay in the server's catalogue and log
+        analyse = exp.Analyze(kind=None, this=PhysicalTable(path).expression()).sql(dialect="postgres")
+        connection.execute(analyse.encode())
     return PhysicalTable(path, columns=columns, clean=True)
 
 
@@ -129,6 +131,11 @@ def written_out(table: pa.Table) -> PhysicalTable:
     from sfumato.engines.compile import PhysicalTable
     from sfumato.engines.sql_values import as_kind, sql_type, text_literal
 
+    refuse_secret(
+        table.column_names,
+        "this PostgreSQL user may not create temporary tables, and a key written into a query is in the server's log. "
+        "Ask for the privilege TEMPORARY on the database, drop the columns, or read the table into memory.",
+    )
     columns = {column: f"u{i}" for i, column in enumerate(table.column_names)}
     arrays, shown = [], []
     for name, field, values in zip(

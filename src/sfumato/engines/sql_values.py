@@ -174,6 +174,8 @@ def compile_expression(expression: e.Expression, kinds: Mapping[str, Kind], colu
             return _cast(inner(term), kind_of(term, kinds), kind, dialect)
         case e.Scrambled(term, key, numbers):
             return as_kind(exp.func("MD5", _scrambled(inner(term), key, [inner(n) for n in numbers], dialect)), "string", dialect)
+        case e.RowFunction(terms):
+            return expression.sql(tuple(map(inner, terms)), tuple(kind_of(term, kinds) for term in terms), dialect)
         case _:
             return expression.sql(inner(expression.term), kind_of(expression.term, kinds), dialect)
 

@@ -15,7 +15,7 @@ def with_children(expression: e.Expression, below: tuple[e.Expression, ...]) -> 
     match expression:
         case e.Compare() | e.Arithmetic():
             return replace(expression, left=below[0], right=below[1])
-        case e.And() | e.Or() | e.Joined():
+        case e.And() | e.Or() | e.Joined() | e.RowFunction():
             return replace(expression, terms=below)
         case e.Choose(branches):
             pairs = tuple((below[2 * i], below[2 * i + 1]) for i in range(len(branches)))

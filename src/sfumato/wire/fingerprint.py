@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import canonical
 from sfumato.core.errors import SourceError
+from sfumato.core.plain_data import Plain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     Lanes = tuple[Words, Words]
 
 FORMAT = "sfumato-fingerprint-1"
+#: Of sums that an engine computed; see `keyed_content`.
+SECOND_FORMAT = "sfumato-fingerprint-2"
+FORMATS = (FORMAT, SECOND_FORMAT)
 _SLICE = 1 << 17  # rows mixed at a time: the intermediate words stay in the processor's cache
 _MULTIPLIERS = (
     0xBF58476D1CE4E5B9,
@@ -93,6 +97,20 @@ class Fingerprint:
 
     def _derived(self, purpose: str) -> bytes:
         return hmac.new(self._key, f"{FORMAT} {purpose}".encode(), hashlib.sha256).digest()
+
+
+def keyed_content(content: Plain, key: OwnerKey | bytes) -> str:
+    """The fingerprint in its second format: HMAC-SHA256 of a table's names, kinds, row count and sums of row digests.
+
+    The engine that holds the rows adds up digests without a key (`engines.row_digest`), and the key is used here, once: it
+    reaches no engine. Without the key nobody can test a guess about the rows; an engine that computed the sums could, but it has
+    the rows. It is no commitment against somebody who can choose rows: sums of digests can be met by chosen rows (Wagner, "A
+    generalized birthday problem", CRYPTO 2002). The digests of published files are a commitment. Accidental changes collide
+    with probability about 2^-240.
+    """
+    derived = key if isinstance(key, bytes) else key.derive("fingerprint")
+    final = hmac.new(derived, f"{SECOND_FORMAT} final".encode(), hashlib.sha256).digest()
+    return f"{SECOND_FORMAT}:{hmac.new(final, canonical({'format': SECOND_FORMAT, **content}), hashlib.sha256).hexdigest()}"
 
 
 class _Column:

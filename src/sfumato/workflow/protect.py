@@ -190,16 +190,28 @@ def _held(source: Microdata, register: Microdata | None, *, in_memory: bool) -> 
         yield people, compared
 
 
-def fingerprint(data: Microdata | None, key: OwnerKey) -> str | None:
-    """The keyed fingerprint of all rows, read a batch at a time; their order does not matter."""
+def fingerprint(data: Microdata | None, key: OwnerKey, *, in_engine: bool = False) -> str | None:
+    """The keyed fingerprint of all rows, read a batch at a time; their order does not matter. `in_engine` gives the second
+    format, for which no row comes here."""
     from sfumato.wire.fingerprint import Fingerprint
 
     if data is None:
         return None
+    if in_engine:
+        from sfumato.engines.row_digest import row_sums
+
+        return row_sums(data.relation).fingerprint(key)
     running = Fingerprint(data.relation.schema().names, key)
     for batch in data.relation.batches():
         running.add(batch)
     return running.finish()
+
+
+def has_fingerprint(data: Microdata, stated: str, key: OwnerKey) -> bool:
+    """Whether a certificate states the fingerprint of these rows under this key, in the format that it names."""
+    from sfumato.wire.fingerprint import SECOND_FORMAT
+
+    return fingerprint(data, key, in_engine=stated.startswith(f"{SECOND_FORMAT}:")) == stated
 
 
 def _about_population(request: ReleaseRequest, *, masked: bool) -> dict[str, Any]:

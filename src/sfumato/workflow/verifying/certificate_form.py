@@ -15,12 +15,12 @@ from sfumato.core.certificate import FIRST_FORMAT, FORMAT, FORMATS, NOT_ENTERED,
 from sfumato.core.errors import VerificationFailed, forgetting
 from sfumato.data.schema import Column, Schema
 from sfumato.report.checklist import LONGEST_NOTE, QUESTIONS
-from sfumato.wire.fingerprint import FORMAT as FINGERPRINT
+from sfumato.wire.fingerprint import FORMATS as FINGERPRINTS
 from sfumato.workflow.verifying.untrusted import is_plain_name, quoted
 
 _Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _Time = Annotated[str, StringConstraints(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+00:00$")]
-_Fingerprint = Annotated[str, StringConstraints(pattern=rf"^{FINGERPRINT}:[0-9a-f]{{64}}$")]
+_Fingerprint = Annotated[str, StringConstraints(pattern=rf"^({'|'.join(FINGERPRINTS)}):[0-9a-f]{{64}}$")]
 _Entry = Annotated[str, StringConstraints(pattern=rf"^([0-9a-f]{{64}}|{NOT_ENTERED})$")]
 #: The name of a class, or of a method of one: no praise, no sentence.
 _METHOD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}(\.[a-z_]{1,40})?")

@@ -22,7 +22,7 @@ from sfumato.core.guarantees.population import DeltaPresence
 from sfumato.core.guarantees.risk import UniquenessByModel
 from sfumato.core.params import parameters
 from sfumato.data.schema import Column, Schema
-from sfumato.wire.fingerprint import FORMAT as FINGERPRINT
+from sfumato.wire.fingerprint import FORMATS as FINGERPRINTS
 from sfumato.workflow import named
 from sfumato.workflow.contents.base import content_kind
 from sfumato.workflow.verifying.transparency import names_in
@@ -43,7 +43,7 @@ _REFERENCE = "reference"
 _BESIDE = f"{_REFERENCE} input"
 _NOT_THERE = object()
 _OTHER_NUMBERS = "the certificate states other numbers beside the promise than those measured here"
-_POPULATION = re.compile(rf"population ({FINGERPRINT}:[0-9a-f]{{64}}|without digest)")
+_POPULATION = re.compile(rf"population (({'|'.join(FINGERPRINTS)}):[0-9a-f]{{64}}|without digest)")
 
 
 def references_of(certificate: Certificate, schema: Schema, original: TableLike, population: TableLike) -> References:
