@@ -92,6 +92,23 @@ class GroupedTable:
         shown = [CodedColumn(column.values, column.codes[first]).to_arrow() for column in columns]
         return cls(pa.Table.from_arrays(shown, names=names), tally(key, groups, counts))
 
+    def extended(self, rows: pa.Table) -> tuple[GroupedTable, Integers]:
+        """These groups with more rows, and the group of each of the rows; groups keep their numbers."""
+        names = self.table.column_names
+        columns = [CodedColumn.of(rows.column(name)) for name in names]
+        of_row, different = combined(columns, rows.num_rows)
+        first = np.zeros(different, dtype=np.int64)
+        first[of_row[::-1]] = np.arange(rows.num_rows - 1, -1, -1, dtype=np.int64)
+        new = [CodedColumn(column.values, column.codes[first]) for column in columns]
+        old = [CodedColumn.of(self.table.column(name)) for name in names]
+        both = [CodedColumn.one_after_another(pair) for pair in zip(old, new, strict=True)]
+        group, groups = combined(both, self.counts.size + different)
+        counts = tally(group, groups, np.concatenate([self.counts, tally(of_row, different)]))
+        place = np.zeros(groups, dtype=np.int64)
+        place[group[::-1]] = np.arange(group.size - 1, -1, -1, dtype=np.int64)
+        shown = [CodedColumn(column.values, column.codes[place]).to_arrow() for column in both]
+        return GroupedTable(pa.Table.from_arrays(shown, names=names), counts), group[self.counts.size :][of_row]
+
     @property
     def records(self) -> int:
         """All records."""
