@@ -58,6 +58,22 @@ class CodedColumn:
             codes = np.array([position.get(value, -1) for value in listed], dtype=np.int64)[codes]
         return cls(tuple(distinct), codes)
 
+    @classmethod
+    def one_after_another(cls, columns: Sequence[CodedColumn]) -> CodedColumn:
+        """The records of several columns; equal texts share a code."""
+        position = {value: i for i, value in enumerate(dict.fromkeys(value for column in columns for value in column.values))}
+        recoded = [np.array([position[value] for value in column.values], dtype=np.int64)[column.codes] for column in columns]
+        return cls(tuple(position), np.concatenate(recoded))
+
+    def to_arrow(self) -> pa.DictionaryArray:
+        """The column as dictionary-encoded text."""
+        if None not in self.values:
+            return pa.DictionaryArray.from_arrays(pa.array(self.codes), pa.array(self.values, pa.string()))
+        missing = self.values.index(None)
+        others = [value for value in self.values if value is not None]
+        codes = pa.array(self.codes - (self.codes > missing), mask=self.codes == missing)
+        return pa.DictionaryArray.from_arrays(codes, pa.array(others, pa.string()))
+
 
 @dataclass(frozen=True, eq=False)
 class ValueCounts:
@@ -114,9 +130,9 @@ class ValueCounts:
 class Classes:
     """The partition of a table's records by their quasi-identifiers.
 
-    `of_row[i]` is the class of record i, `sizes[c]` its records, `units[c]` its different units (the
-    records where the schema has no unit column), `first[c]` one record of it. Classes are numbered in
-    order of appearance.
+    `of_row[i]` is the class of row i, `sizes[c]` its records, `units[c]` its different units (the
+    records where the schema has no unit column), `first[c]` one row of it. Classes are numbered in
+    order of appearance. `counts[i]` says for how many records row i stands; None: for one each.
     """
 
     quasi: tuple[str, ...]
@@ -124,19 +140,20 @@ class Classes:
     sizes: Integers = field(repr=False)
     units: Integers = field(repr=False)
     first: Integers = field(repr=False)
+    counts: Integers | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, table: pa.Table, quasi: Sequence[str], *, unit: str | None = None) -> Classes:
-        """Group the records of a table by the texts of these columns."""
+    def of(cls, table: pa.Table, quasi: Sequence[str], *, unit: str | None = None, counts: Integers | None = None) -> Classes:
+        """Group the records of a table by the texts of these columns; row i stands for `counts[i]` records."""
         require_columns(table, [*quasi, *([unit] if unit else [])])
         rows = table.num_rows
         # one column at a time: ten million rows of nine columns would not fit in codes beside the table
         of_row, count = combined((CodedColumn.of(table.column(name)) for name in quasi), rows)
-        sizes = np.bincount(of_row, minlength=count).astype(np.int64)
+        sizes = tally(of_row, count, counts)
         first = np.zeros(count, dtype=np.int64)
         first[of_row[::-1]] = np.arange(rows - 1, -1, -1, dtype=np.int64)
         units = sizes if unit is None else _units(of_row, count, CodedColumn.of(table.column(unit)))
-        return cls(tuple(quasi), of_row, sizes, units, first)
+        return cls(tuple(quasi), of_row, sizes, units, first, counts)
 
     def __len__(self) -> int:
         return int(self.sizes.size)
@@ -144,20 +161,39 @@ class Classes:
     @property
     def records(self) -> int:
         """All records."""
-        return int(self.of_row.size)
+        return int(self.of_row.size if self.counts is None else self.counts.sum())
 
     def histogram(self, column: CodedColumn) -> ValueCounts:
         """Count the values of a column in every class."""
         width = max(len(column.values), 1)
         cells = len(self) * width
         key = self.of_row * width + column.codes
-        if cells <= min(_DENSE_CELLS, max(1_000_000, 4 * self.records)):
-            dense = np.bincount(key, minlength=cells)
+        if cells <= min(_DENSE_CELLS, max(1_000_000, 4 * self.of_row.size)):
+            dense = tally(key, cells, self.counts)
             occurring = np.flatnonzero(dense)
-            counts = dense[occurring].astype(np.int64)
+            counts = dense[occurring]
         else:
-            occurring, counts = np.unique(key, return_counts=True)
-        return ValueCounts(column.values, occurring // width, occurring % width, counts.astype(np.int64), self.sizes)
+            occurring, counts = tally_occurring(key, self.counts)
+        return ValueCounts(column.values, occurring // width, occurring % width, counts, self.sizes)
+
+
+def tally(codes: Integers, width: int, counts: Integers | None = None) -> Integers:
+    """How many records have each of the codes 0 to `width` - 1; row i stands for `counts[i]` records."""
+    if counts is None:
+        return np.bincount(codes, minlength=width).astype(np.int64)
+    totals = np.zeros(width, dtype=np.int64)
+    np.add.at(totals, codes, counts)  # whole numbers: sums of floating-point weights would be rounded
+    return totals
+
+
+def tally_occurring(codes: Integers, counts: Integers | None = None) -> tuple[Integers, Integers]:
+    """The codes that occur, in order (the rows of a matrix of codes), and how many records have each."""
+    axis = 0 if codes.ndim > 1 else None
+    if counts is None:
+        occurring, times = np.unique(codes, axis=axis, return_counts=True)
+        return occurring, times.astype(np.int64)
+    occurring, position = np.unique(codes, axis=axis, return_inverse=True)
+    return occurring, tally(position.reshape(-1), len(occurring), counts)
 
 
 def combined(columns: Iterable[CodedColumn], rows: int) -> tuple[Integers, int]:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.errors import InputError, SchemaError
+from sfumato.core.errors import InputError, SchemaError, Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee, Reference
 from sfumato.data.schema import Column, Schema
 from sfumato.data.values import sorted_set, sorted_sets
 from sfumato.measures.guarantees.classes import Classes, CodedColumn, Integers, ValueCounts, require_columns
+from sfumato.measures.guarantees.grouped import GroupedTable, UnitsOfClasses
 from sfumato.measures.guarantees.reference import ReferenceDistribution
 from sfumato.measures.guarantees.thresholds import Numbers
 
@@ -51,12 +52,18 @@ class Measurement:
 
 @dataclass(frozen=True, eq=False)
 class ExaminedTable:
-    """The table with its roles; `original` and `population` are what some guarantees compare with."""
+    """The table with its roles; `original` and `population` are what some guarantees compare with.
+
+    Row i stands for `counts[i]` records where rows were grouped elsewhere, and `class_units` says what different units were
+    counted there.
+    """
 
     table: pa.Table = field(repr=False)
     schema: Schema = field(repr=False)
-    original: pa.Table | ReferenceDistribution | None = field(default=None, repr=False)
-    population: pa.Table | None = field(default=None, repr=False)
+    original: pa.Table | GroupedTable | ReferenceDistribution | None = field(default=None, repr=False)
+    population: pa.Table | GroupedTable | None = field(default=None, repr=False)
+    counts: Integers | None = field(default=None, repr=False)
+    class_units: tuple[UnitsOfClasses, ...] = field(default=(), repr=False)
     _classes: dict[tuple[str, ...], Classes] = field(default_factory=dict, repr=False)
     _columns: dict[str, CodedColumn] = field(default_factory=dict, repr=False)
     _histograms: dict[tuple[tuple[str, ...], str], ValueCounts] = field(default_factory=dict, repr=False)
@@ -69,6 +76,19 @@ class ExaminedTable:
             table = getattr(self, name)
             if isinstance(table, pa.Table):
                 object.__setattr__(self, name, sorted_sets(table, self.schema))
+            elif isinstance(table, GroupedTable):
+                object.__setattr__(self, name, replace(table, table=sorted_sets(table.table, self.schema)))
+
+    @classmethod
+    def grouped(
+        cls,
+        groups: GroupedTable,
+        schema: Schema,
+        original: pa.Table | GroupedTable | ReferenceDistribution | None = None,
+        population: pa.Table | GroupedTable | None = None,
+    ) -> ExaminedTable:
+        """A table whose rows were grouped elsewhere."""
+        return cls(groups.table, schema, original, population, groups.counts, groups.units)
 
     def classes(self, quasi: Sequence[str] | None = None) -> Classes:
         """The classes by the schema's quasi-identifiers, or by the columns an adversary is said to know."""
@@ -79,13 +99,27 @@ class ExaminedTable:
                 'Say which columns an outsider could know about a person (role = "quasi").'
             )
         if names not in self._classes:
-            self._classes[names] = Classes.of(self.table, names, unit=self.unit)
+            classes = Classes.of(self.table, names, unit=self.unit, counts=self.counts)
+            self._classes[names] = classes if self.unit or not self.class_units else self._with_units(classes)
         return self._classes[names]
+
+    def _with_units(self, classes: Classes) -> Classes:
+        """The classes with the different units that were counted elsewhere."""
+        for counted in self.class_units:
+            if counted.columns == set(classes.quasi):
+                return replace(classes, units=counted.in_order_of(self.table, classes))
+        names = ", ".join(f"'{name}'" for name in classes.quasi)
+        raise Unsupported(f"different units were not counted for classes by {names}, so that k in units cannot be measured there")
 
     @property
     def unit(self) -> str | None:
         """The unit column, where the table still has it; a release without it is counted in records."""
         return self.schema.unit if self.schema.unit in self.table.column_names else None
+
+    @property
+    def counts_units(self) -> bool:
+        """Whether classes are counted in different units, here or where the rows were grouped."""
+        return self.unit is not None or bool(self.class_units)
 
     def column(self, name: str) -> CodedColumn:
         """A column in codes."""

@@ -87,7 +87,7 @@ def most_frequent(histogram: ValueCounts, protected: tuple[str, ...] | None) -> 
 
 
 def _counted(examined: ExaminedTable) -> str:
-    return "different units" if examined.unit else "records"
+    return "different units" if examined.counts_units else "records"
 
 
 def _which(protected: tuple[str, ...] | None) -> str:

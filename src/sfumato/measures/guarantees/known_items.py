@@ -14,7 +14,7 @@ from itertools import chain, combinations, product
 import numpy as np
 
 from sfumato.core.errors import Unsupported
-from sfumato.measures.guarantees.classes import Classes, Integers
+from sfumato.measures.guarantees.classes import Classes, Integers, tally_occurring
 from sfumato.measures.guarantees.examined import ExaminedTable
 
 #: Choices of items that are counted at most, in a class and in a table: more would not fit or not end.
@@ -32,6 +32,11 @@ def fewest_sharing(examined: ExaminedTable, classes: Classes, sets: Sequence[str
     fewest = classes.units.copy()
     if not len(classes):
         return fewest
+    if examined.counts_units and not examined.unit:
+        raise Unsupported(
+            "how many different units share some items of a set follows from no count of units per class. Group by the unit "
+            "column as well, or count records."
+        )
     columns = [examined.column(name) for name in sets]
     items = [
         [items_of(text, examined.described(name).items or "") for text in column.values]
@@ -39,7 +44,7 @@ def fewest_sharing(examined: ExaminedTable, classes: Classes, sets: Sequence[str
     ]
     people = [examined.column(examined.unit).codes] if examined.unit else []
     rows = np.stack([classes.of_row, *(column.codes for column in columns), *people], axis=1)
-    different, count = np.unique(rows, axis=0, return_counts=True)
+    different, count = tally_occurring(rows, classes.counts)
     starts = np.searchsorted(different[:, 0], np.arange(len(classes) + 1))
     budget = MAX_CHOICES
     for klass, (low, high) in enumerate(zip(starts, starts[1:], strict=False)):

@@ -1,4 +1,4 @@
-"""The plain verifier: measure a guarantee on the rows of a table, whoever produced them.
+"""The plain verifier: measure a guarantee on the rows of a table, whoever produced them, one by one or grouped.
 
 It looks at the table and the roles of its columns and at nothing a search knows, so that what reaches a
 guarantee never certifies it. `MEASURES` says which function measures which guarantee.
@@ -21,6 +21,7 @@ from sfumato.core.guarantees.risk import AverageRisk, KMapByModel, UniquenessByM
 from sfumato.core.guarantees.t_closeness import TCloseness
 from sfumato.data.schema import Schema
 from sfumato.measures.guarantees.examined import ExaminedTable, Measurement
+from sfumato.measures.guarantees.grouped import GroupedTable
 from sfumato.measures.guarantees.k_anonymity import measure_alpha_k_anonymity, measure_k_anonymity
 from sfumato.measures.guarantees.l_diversity import measure_distinct, measure_entropy, measure_recursive
 from sfumato.measures.guarantees.likeness import measure_beta_likeness, measure_delta_disclosure
@@ -55,8 +56,8 @@ def measure(
     schema: Schema,
     guarantee: ClassGuarantee,
     *,
-    original: pa.Table | ReferenceDistribution | None = None,
-    population: pa.Table | None = None,
+    original: pa.Table | GroupedTable | ReferenceDistribution | None = None,
+    population: pa.Table | GroupedTable | None = None,
 ) -> Measurement:
     """Measure one guarantee; `original` and `population` are what some guarantees compare with."""
     return measure_each(table, schema, [guarantee], original=original, population=population)[0]
@@ -67,11 +68,34 @@ def measure_each(
     schema: Schema,
     guarantees: Iterable[ClassGuarantee],
     *,
-    original: pa.Table | ReferenceDistribution | None = None,
-    population: pa.Table | None = None,
+    original: pa.Table | GroupedTable | ReferenceDistribution | None = None,
+    population: pa.Table | GroupedTable | None = None,
 ) -> tuple[Measurement, ...]:
     """Measure several guarantees, grouping and counting once."""
     examined = ExaminedTable(table, schema, original, population)
+    return tuple(measure_examined(examined, guarantee) for guarantee in guarantees)
+
+
+def measure_grouped(
+    groups: GroupedTable,
+    schema: Schema,
+    guarantees: Iterable[ClassGuarantee],
+    *,
+    original: pa.Table | GroupedTable | ReferenceDistribution | None = None,
+    population: pa.Table | GroupedTable | None = None,
+) -> tuple[Measurement, ...]:
+    """The same for rows that were grouped elsewhere: what `measure_each` measures on the rows that the groups stand for.
+
+    The groups need the quasi-identifiers and the sensitive attributes that the guarantees are about, and what an adversary is
+    said to know instead of them (`Knowledge.attributes`).
+
+    >>> import numpy as np, pyarrow as pa
+    >>> from sfumato import KAnonymity, Schema
+    >>> groups = GroupedTable(pa.table({"age": ["20-29", "30-39"]}), np.array([4_000_000, 7]))
+    >>> measure_grouped(groups, Schema.of(quasi=["age"]), [KAnonymity(5)])[0].value
+    7
+    """
+    examined = ExaminedTable.grouped(groups, schema, original, population)
     return tuple(measure_examined(examined, guarantee) for guarantee in guarantees)
 
 

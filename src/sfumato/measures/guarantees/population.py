@@ -11,13 +11,14 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError
 from sfumato.core.guarantees.base import TOLERANCE, ClassGuarantee
 from sfumato.core.guarantees.population import DeltaPresence, KMap
 from sfumato.data import hierarchy_builders
-from sfumato.measures.guarantees.classes import Classes, CodedColumn, Integers, require_columns
+from sfumato.measures.guarantees.classes import Classes, CodedColumn, Integers, require_columns, tally
 from sfumato.measures.guarantees.cover import covered
 from sfumato.measures.guarantees.examined import (
     ExaminedTable,
@@ -27,6 +28,7 @@ from sfumato.measures.guarantees.examined import (
     shown_number,
     smallest,
 )
+from sfumato.measures.guarantees.grouped import GroupedTable
 from sfumato.measures.guarantees.thresholds import at_most, ratios
 
 Bits = NDArray[np.uint8]
@@ -79,31 +81,45 @@ def matches(examined: ExaminedTable, guarantee: ClassGuarantee, classes: Classes
     """People of the population per released class, and how many people match no class."""
     if examined.population is None:
         raise InputError(f"{guarantee.name} compares with a population table, which was not given. Pass population=.")
-    require_columns(examined.population, classes.quasi)
-    rows = examined.population.num_rows
+    rows, counts = _people(examined)
+    require_columns(rows, classes.quasi)
     bits, texts_of_class = [], []
     for name in classes.quasi:
         shown = examined.column(name)
         bits.append(_bits(examined, name, shown))
         texts_of_class.append(shown.codes[classes.first])
     people = np.zeros(len(classes), dtype=np.int64)
-    covered = np.zeros((rows + 7) // 8, dtype=np.uint8)
+    covered = np.zeros((rows.num_rows + 7) // 8, dtype=np.uint8)
     for c in range(len(classes)):
         matched = bits[0][int(texts_of_class[0][c])]
         for column in range(1, len(bits)):
             matched = matched & bits[column][int(texts_of_class[column][c])]
-        people[c] = int(np.bitwise_count(matched).sum(dtype=np.int64))
+        people[c] = _counted(matched, counts)
         covered |= matched
-    return people, rows - int(np.bitwise_count(covered).sum(dtype=np.int64))
+    everybody = rows.num_rows if counts is None else int(counts.sum())
+    return people, everybody - _counted(covered, counts)
+
+
+def _people(examined: ExaminedTable) -> tuple[pa.Table, Integers | None]:
+    """The population, and how many people each of its rows stands for."""
+    population: Any = examined.population
+    return (population.table, population.counts) if isinstance(population, GroupedTable) else (population, None)
+
+
+def _counted(bits: Bits, counts: Integers | None) -> int:
+    """People whose bits are set."""
+    if counts is None:
+        return int(np.bitwise_count(bits).sum(dtype=np.int64))
+    return int(counts[np.unpackbits(bits, count=counts.size).view(np.bool_)].sum())
 
 
 def _bits(examined: ExaminedTable, name: str, shown: CodedColumn) -> list[Bits]:
-    """For each shown text one bit per person: does it cover the person's value?"""
-    population: Any = examined.population
-    raw = CodedColumn.of(population.column(name))
+    """For each shown text one bit per row of the population: does it cover the row's value?"""
+    rows, counts = _people(examined)
+    raw = CodedColumn.of(rows.column(name))
     column = examined.schema.columns.get(name)
     tree = None
     if column is not None and column.hierarchy is not None:
-        counts = np.bincount(raw.codes, minlength=len(raw.values)).tolist()
-        tree = hierarchy_builders.build(name, column, raw.values, counts, examined.schema.folder)
+        people = tally(raw.codes, len(raw.values), counts).tolist()
+        tree = hierarchy_builders.build(name, column, raw.values, people, examined.schema.folder)
     return [np.packbits(covered(text, raw.values, tree)[raw.codes]) for text in shown.values]

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 import pyarrow as pa
 
 from sfumato.core.errors import InputError, MissingColumn
 from sfumato.core.plain_data import Plain, PlainDict
-from sfumato.measures.guarantees.classes import CodedColumn, require_columns
+from sfumato.measures.guarantees.classes import CodedColumn, require_columns, tally
+from sfumato.measures.guarantees.grouped import GroupedTable
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,17 @@ class ReferenceDistribution:
     records: int
 
     @classmethod
-    def of(cls, table: pa.Table, attributes: Iterable[str]) -> ReferenceDistribution:
+    def of(cls, table: pa.Table | GroupedTable, attributes: Iterable[str]) -> ReferenceDistribution:
         """Count the values of these columns."""
         names = list(dict.fromkeys(attributes))
-        require_columns(table, names)
+        rows, per_row = (table.table, table.counts) if isinstance(table, GroupedTable) else (table, None)
+        require_columns(rows, names)
         counts: dict[str, Mapping[str | None, int]] = {}
         for name in names:
-            coded = CodedColumn.of(table.column(name))
-            totals = np.bincount(coded.codes, minlength=len(coded.values)).tolist()
+            coded = CodedColumn.of(rows.column(name))
+            totals = tally(coded.codes, len(coded.values), per_row).tolist()
             counts[name] = {value: total for value, total in zip(coded.values, totals, strict=True) if total}
-        return cls(counts, table.num_rows)
+        return cls(counts, rows.num_rows if per_row is None else int(per_row.sum()))
 
     def attribute(self, name: str) -> Mapping[str | None, int]:
         """The counts of one attribute."""

@@ -59,6 +59,23 @@ def released_form(table: pa.Table, counts: NDArray[np.int64] | None = None) -> p
     return pa.table(dict(zip(table.column_names, columns, strict=True)))
 
 
+def in_order_of_content(table: pa.Table) -> bool:
+    """Whether the rows stand in the order that a release has."""
+    undecided = np.ones(max(table.num_rows - 1, 0), dtype=np.bool_)
+    for key in _packed([_rank(column) for column in table.columns]):
+        if bool((undecided & (key[1:] < key[:-1])).any()):
+            return False
+        undecided &= key[1:] == key[:-1]
+    return True
+
+
+def in_one_type(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The same values in the one type that a release has for their kind, text written out."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return pa.chunked_array([_one_type(chunk) for chunk in column.chunks], type=_one_type(pa.array([], column.type)).type)
+
+
 def _rank(column: pa.ChunkedArray) -> _Ranked:
     whole = _dictionary(column)
     values = _one_type(whole.dictionary)

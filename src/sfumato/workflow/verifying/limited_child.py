@@ -22,16 +22,16 @@ _NOT_NEEDED = ("numpy", "cloudpickle")
 _BATCH_BYTES, _FEWEST_ROWS, _MOST_ROWS = 200_000_000, 1 << 16, 1 << 20
 
 
-def main(rows: int, output: int) -> int:
-    """Unpack standard input to at most `output` bytes of standard output, if it has this many rows (-1: any number); returns
-    the exit code."""
+def main(rows: int, output: int, first: int = 0, last: int = -1) -> int:
+    """Unpack the row groups `first` to `last` - 1 of standard input (-1: all from the first on) to at most `output` bytes of
+    standard output, if the file has this many rows (-1: any number); returns the exit code."""
     try:
-        return _unpack(rows, output)
+        return _unpack(rows, output, first, last)
     except MemoryError:
         return NO_MEMORY
 
 
-def _unpack(rows: int, output: int) -> int:
+def _unpack(rows: int, output: int, first: int, last: int) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -44,30 +44,31 @@ def _unpack(rows: int, output: int) -> int:
             groups = [footer.metadata.row_group(i).num_rows for i in range(footer.metadata.num_row_groups)]
             if min(groups, default=0) < 0 or sum(groups) != footer.metadata.num_rows or rows not in (-1, sum(groups)):
                 return OTHER_ROWS
-            if sum(groups) * footer.metadata.num_columns > output:
+            chosen = range(len(groups))[first : None if last < 0 else last]
+            if sum(groups[i] for i in chosen) * footer.metadata.num_columns > output:
                 return TOO_MUCH
             texts = [column.name for column in footer.schema_arrow if _is_text(column.type)]
             file = pq.ParquetFile(stored, read_dictionary=texts, **FOOTER_LIMITS)
-            return _write(file, pa)
+            return _write(file, chosen, pa)
     except pa.ArrowMemoryError:
         return NO_MEMORY
     except (OSError, UnicodeDecodeError, ValueError, OverflowError, pa.ArrowException) as error:
         return TOO_MUCH if _is_over(error) else NOT_PARQUET
 
 
-def _write(file: Any, pa: Any) -> int:
+def _write(file: Any, chosen: range, pa: Any) -> int:
     schema = file.schema_arrow
     with open(1, "wb", buffering=0, closefd=False) as place, pa.ipc.new_stream(place, schema) as stream:
-        for batch in _batches(file):
+        for batch in _batches(file, chosen):
             stream.write_batch(batch.replace_schema_metadata(schema.metadata))
     return 0
 
 
-def _batches(file: Any) -> Iterator[Any]:
+def _batches(file: Any, chosen: range) -> Iterator[Any]:
     """One row group after the other, so that a dictionary is written once and little is held at a time."""
     columns = max(1, file.metadata.num_columns)
     size = max(_FEWEST_ROWS, min(_MOST_ROWS, _BATCH_BYTES // (8 * columns)))
-    for group in range(file.metadata.num_row_groups):
+    for group in chosen:
         yield from file.iter_batches(batch_size=size, row_groups=[group], use_threads=False)
 
 
@@ -97,4 +98,4 @@ if __name__ == "__main__":
     for module in _NOT_NEEDED:
         sys.modules[module] = None  # type: ignore[assignment]  # which is how Python says: not to be imported
     sys.path.append(sys.argv[3])  # where the parent has Arrow from; last, so that nothing in it hides anything
-    os._exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    os._exit(main(int(sys.argv[1]), int(sys.argv[2]), *map(int, sys.argv[4:])))

@@ -57,14 +57,15 @@ def read_foreign(path: Path, schema: Schema, rows: int | None = None) -> pa.Tabl
         raise VerificationFailed(f"the data file cannot be read ({type(error).__name__})") from None
 
 
-def unpack(path: Path, rows: int | None = None) -> pa.Table:
-    """The table in a Parquet file, unpacked by a child process; whatever goes wrong there is one `VerificationFailed`."""
+def unpack(path: Path, rows: int | None = None, groups: range | None = None) -> pa.Table:
+    """The table in a Parquet file, or these row groups of it, unpacked by a child process; whatever goes wrong there is one
+    `VerificationFailed`. `rows` is how many the whole file must have."""
     import pyarrow as pa
 
     length = path.stat().st_size
     most = min(_most_bytes(), FREE_BYTES + BYTES_PER_BYTE * length)
     with path.open("rb") as stored, open(memory_file(), "w+b", buffering=0) as place:
-        _run(stored, place, length, most, -1 if rows is None else rows)
+        _run(stored, place, length, most, -1 if rows is None else rows, groups)
         size = os.fstat(place.fileno()).st_size
         if not 0 < size <= most:
             raise VerificationFailed(_WORDS[limited_child.NOT_PARQUET])
@@ -90,12 +91,13 @@ def _written_out(column: pa.ChunkedArray) -> int:
     return sum(pc.sum(chunk_lengths.cast(pa.int64())).as_py() or 0 for chunk_lengths in lengths)
 
 
-def _run(stored: BinaryIO, place: BinaryIO, length: int, most: int, rows: int) -> None:
+def _run(stored: BinaryIO, place: BinaryIO, length: int, most: int, rows: int, groups: range | None) -> None:
     import pyarrow as pa
 
     seconds = _CHILD_SECONDS + length // _BYTES_PER_SECOND
     limits = Limits(_CHILD_BYTES + _CHILD_BYTES_PER_BYTE * length, seconds, most)
-    arguments = [str(rows), str(most), str(Path(pa.__file__).parent.parent)]
+    chosen = [] if groups is None else [str(groups.start), str(groups.stop)]
+    arguments = [str(rows), str(most), str(Path(pa.__file__).parent.parent), *chosen]
     program = limited_child.__file__
     try:
         with limited_process(program, arguments, limits, stdin=stored, stdout=place, environment=_environment()) as child:

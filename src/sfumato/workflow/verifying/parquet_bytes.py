@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.temporary import temporary_folder
-from sfumato.workflow.verifying.parquet_parts import FOOTER_BYTES, MAGIC_BYTES, hidden, struct_of
+from sfumato.workflow.verifying.parquet_parts import FOOTER_BYTES, MAGIC_BYTES, Fields, hidden, struct_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +51,7 @@ class _Chunk:
 
 def refuse_other_bytes_within(path: Path, again: Path, rows: pa.Table) -> None:
     """Raise where a byte of the file follows neither from its rows nor from the format; `again` is the rows written here."""
-    theirs, own = _footer(path), _footer(again)
+    theirs, own = footer_fields(path), footer_fields(again)
     if set(theirs) - _FILE or not _WRITER.fullmatch(theirs.get(6, b"")) or theirs.get(1) not in (1, 2):
         raise hidden("its footer holds metadata that no release has")
     if any(theirs.get(field) != own.get(field) for field in (2, 3, 5)) or theirs.get(7) not in (None, own.get(7)):
@@ -79,11 +79,12 @@ def _other_ways(rows: pa.Table, place: Path) -> list[list[list[_Chunk]]]:
     for number, options in enumerate((plain, {"max_rows_per_page": _EVERY_ROW}, {**plain, "max_rows_per_page": _EVERY_ROW})):
         path = place / f"{number}.parquet"
         pq.write_table(clean(rows), path, compression="zstd", **options)
-        ways.append(_chunks(path, _footer(path)))
+        ways.append(_chunks(path, footer_fields(path)))
     return ways
 
 
-def _footer(path: Path) -> dict[int, Any]:
+def footer_fields(path: Path) -> Fields:
+    """The footer of a Parquet file by field number."""
     with path.open("rb") as file:
         file.seek(-FOOTER_BYTES, 2)
         length = int.from_bytes(file.read(4), "little")
@@ -130,14 +131,14 @@ def _pages(content: bytes, start: int, end: int) -> _Chunk:
 def _unpacked(packed: bytes, size: int) -> bytes:
     import pyarrow as pa
 
-    _refuse_other_frames(packed)
+    refuse_other_frames(packed)
     unpacked = pa.Codec("zstd").decompress(packed, size).to_pybytes()
     if len(unpacked) != size:
         raise hidden("a page has another size than it says")
     return bytes(unpacked)
 
 
-def _refuse_other_frames(packed: bytes) -> None:
+def refuse_other_frames(packed: bytes) -> None:
     """One frame from the first byte to the last: no second one, none to be skipped, nothing behind it."""
     about = packed[4]
     single = about >> 5 & 1

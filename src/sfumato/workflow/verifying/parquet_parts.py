@@ -12,7 +12,7 @@ import base64
 import mmap
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sfumato.core.errors import VerificationFailed
 from sfumato.workflow.verifying.limited_child import FOOTER_LIMITS
@@ -28,6 +28,8 @@ _WRITER = "parquet-cpp-arrow version "
 _PAGE, _DATA, _DICTIONARY = frozenset({1, 2, 3}), frozenset(range(1, 6)), frozenset({1, 2, 3})
 _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _SLACK = 200
+#: A structure of a stranger's file by field number: numbers, bytes, lists and structures again.
+Fields: TypeAlias = dict[int, Any]
 
 
 def refuse_other_parts(path: Path, again: Path, rows: pa.Table) -> None:
@@ -56,7 +58,7 @@ def _refuse_content(content: mmap.mmap, theirs: pq.FileMetaData, own: pq.FileMet
         for position in range(group.num_columns):
             chunk, mine = group.column(position), own.row_group(number).column(position)
             _refuse_chunk(chunk, mine, place)
-            values = _stored_values(shown_rows.column(position))
+            values = stored_values(shown_rows.column(position))
             _refuse_pages(content[place : place + chunk.total_compressed_size], chunk, values)
             place += chunk.total_compressed_size
     if place != end:
@@ -113,7 +115,7 @@ def _refuse_pages(chunk: bytes, about: pq.ColumnChunkMetaData, shown: set[bytes]
             _refuse_entries(chunk[body : body + size], header, inner, about, shown)
         else:
             values += int(inner.get(1, 0))
-            _refuse_bounds(inner.get(5), shown)
+            refuse_bounds(inner.get(5), shown)
         place = body + size
     if place != len(chunk) or values != about.num_values:
         raise hidden("its pages do not hold one value per row")
@@ -128,13 +130,14 @@ def _refuse_entries(
     if not 0 <= size <= about.total_uncompressed_size:
         raise hidden("a dictionary is larger than its column")
     codec = about.compression.lower()
-    entries = packed if codec == "uncompressed" else pa.Codec(codec).decompress(packed, size).to_pybytes()
-    values = list(_entries(entries, about.physical_type))
+    unpacked = packed if codec == "uncompressed" else pa.Codec(codec).decompress(packed, size).to_pybytes()
+    values = list(entries_of(unpacked, about.physical_type))
     if len(values) != inner.get(1) or not set(values) <= shown:
         raise hidden("a dictionary has entries that no row uses")
 
 
-def _entries(content: bytes, kind: str) -> Iterator[bytes]:
+def entries_of(content: bytes, kind: str) -> Iterator[bytes]:
+    """The values of a dictionary page, as bytes."""
     place = 0
     width = {"INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "BYTE_ARRAY": 0}[kind]
     while place < len(content):
@@ -144,7 +147,7 @@ def _entries(content: bytes, kind: str) -> Iterator[bytes]:
         place += length
 
 
-def _refuse_bounds(statistics: Any, shown: set[bytes]) -> None:
+def refuse_bounds(statistics: object, shown: set[bytes]) -> None:
     """The statistics of a page; counts are numbers, bounds are bytes."""
     if statistics is None:
         return
@@ -156,7 +159,7 @@ def _refuse_bounds(statistics: Any, shown: set[bytes]) -> None:
         raise hidden("a statistic is not one of the values shown")
 
 
-def _stored_values(column: pa.ChunkedArray) -> set[bytes]:
+def stored_values(column: pa.ChunkedArray) -> set[bytes]:
     """The distinct values as the file stores them; zero with either sign, because a lower bound of zero is stored as negative."""
     import pyarrow as pa
 
@@ -184,7 +187,7 @@ def _stored_values(column: pa.ChunkedArray) -> set[bytes]:
     return {number.tobytes() for number in numbers} | zeros
 
 
-def struct_of(content: bytes, place: int) -> tuple[dict[int, Any], int]:  # numbers, bytes and structures again
+def struct_of(content: bytes, place: int) -> tuple[Fields, int]:
     """A structure of the compact protocol by field number, and where it ends."""
     fields: dict[int, Any] = {}
     last = 0

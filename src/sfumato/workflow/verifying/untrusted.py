@@ -13,7 +13,7 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,6 +75,12 @@ class UntrustedFolder:
         return Copied(target, digest.hexdigest(), length)
 
     @contextmanager
+    def inside(self, name: str, most: int = MAX_FILES) -> Iterator[UntrustedFolder]:
+        """A folder in this one, with at most so many plain files and nothing else in it."""
+        with _opened_folder(name, self.descriptor) as descriptor:
+            yield UntrustedFolder(descriptor, _listed(descriptor, (), most))
+
+    @contextmanager
     def _opened(self, name: str, limit: int) -> Iterator[int]:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
@@ -120,26 +126,39 @@ def _stored_bytes(descriptor: int, size: int) -> int:
 
 
 @contextmanager
-def untrusted(folder: Path) -> Iterator[UntrustedFolder]:
-    """Open a folder and list it; anything but plain files with plain names is refused."""
+def untrusted(folder: Path, *, folders: Collection[str] = ()) -> Iterator[UntrustedFolder]:
+    """Open a folder and list it; anything but plain files with plain names is refused, and folders other than those in `folders`,
+    which are not looked into."""
+    with _opened_folder(os.fspath(folder), None) as descriptor:
+        yield UntrustedFolder(descriptor, _listed(descriptor, folders, MAX_FILES))
+
+
+@contextmanager
+def _opened_folder(name: str, inside: int | None) -> Iterator[int]:
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=inside)
     except OSError as error:
         raise VerificationFailed(f"the folder cannot be opened: {_reason(error)}") from None
     try:
-        names = []
-        with os.scandir(descriptor) as entries:
-            for entry in entries:
-                names.append(entry.name)
-                if len(names) > MAX_FILES:
-                    raise VerificationFailed(f"the folder holds more than {MAX_FILES} files")
-                if not _PLAIN_NAME.fullmatch(entry.name):
-                    raise VerificationFailed(f"the folder holds a file with an unusual name: {quoted(entry.name)}")
-                if not entry.is_file(follow_symlinks=False):
-                    raise VerificationFailed(f"{quoted(entry.name)} is not a plain file")
-        yield UntrustedFolder(descriptor, tuple(sorted(names)))
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _listed(descriptor: int, folders: Collection[str], most: int) -> tuple[str, ...]:
+    names = []
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            if entry.name in folders and entry.is_dir(follow_symlinks=False):
+                continue
+            names.append(entry.name)
+            if len(names) > most:
+                raise VerificationFailed(f"the folder holds more than {most} files")
+            if not _PLAIN_NAME.fullmatch(entry.name):
+                raise VerificationFailed(f"the folder holds a file with an unusual name: {quoted(entry.name)}")
+            if not entry.is_file(follow_symlinks=False):
+                raise VerificationFailed(f"{quoted(entry.name)} is not a plain file")
+    return tuple(sorted(names))
 
 
 def is_plain_name(name: object) -> bool:
