@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 import stat
 from pathlib import Path
 from typing import Any
@@ -144,6 +145,24 @@ def test_files_carry_no_metadata_of_the_source(tmp_path: Path) -> None:
         assert pq.ParquetFile(result.files[0].path).metadata.metadata is None
 
 
+@pytest.mark.spark
+def test_spark_writes_no_metadata_of_columns_and_keeps_the_sessions_settings(spark: Any, tmp_path: Path) -> None:
+    from pyspark.sql.functions import col
+
+    from sfumato.engines.spark import SparkRelation
+
+    named = col("name").alias("name", metadata={"owner": "canary"})
+    frame = spark.createDataFrame([("x", 1)], "name string, n int").select(named)
+    before = spark.conf.get("spark.sql.parquet.outputTimestampType")
+    relation = SparkRelation(frame)
+    with staged(relation, everything(relation), {}, ParquetFolder(tmp_path / "out")) as result:
+        assert all(b"canary" not in file.path.read_bytes() for file in result.files)
+        assert [path.name for path in result.files[0].path.parent.iterdir()] == ["part-00000.parquet"]
+        assert stat.S_IMODE(result.files[0].path.stat().st_mode) == 0o600
+    assert spark.conf.get("spark.sql.parquet.outputTimestampType") == before
+    assert spark.conf.get("spark.sql.caseSensitive") == "false"
+
+
 def test_staged_files_are_their_owners_alone(tmp_path: Path) -> None:
     relation = MemoryRelation(TABLE)
     before = os.umask(0)
@@ -243,3 +262,84 @@ def test_destinations_are_told_by_their_form(tmp_path: Path) -> None:
     for wrong, name in (("s3://bucket/x", None), ("spark:a", "b"), (str(tmp_path), "b")):
         with pytest.raises(InputError):
             destination_of(wrong, name)
+
+
+PLAIN = TABLE.drop_columns(["country"])  # DuckDB does not tell it from "Country"
+
+
+@pytest.fixture
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return str(request.getfixturevalue("postgres_url")) if request.param == "postgres" else str(tmp_path / "out.duckdb")
+
+
+DATABASES = pytest.mark.parametrize("database", ["duckdb", pytest.param("postgres", marks=pytest.mark.postgres)], indirect=True)
+
+
+def stored(database: str, name: str) -> Relation:
+    from sfumato.engines.duckdb import DuckDBRelation
+    from sfumato.engines.postgres import PostgresRelation
+
+    return PostgresRelation(database, name) if "://" in database else DuckDBRelation(database, name)
+
+
+@DATABASES
+def test_a_table_holds_the_rows_in_the_order_of_a_release_and_appears_when_published(
+    on_engine: OpenTable, database: str, request: pytest.FixtureRequest
+) -> None:
+    relation = on_engine(PLAIN)
+    if relation.engine == "spark":
+        pytest.skip("rows on Spark are written to folders")
+    name = f"release {relation.engine} {secrets.token_hex(4)}"
+    place = DatabaseTable(database, name)
+    expected = values(released_form(PLAIN))
+    with staged(relation, everything(relation), {}, place) as result:
+        assert (result.rows, result.files) == (8, ())
+        assert values(read(result.relation)) == expected
+        assert result.relation.group(["plain"]).num_rows == 6
+        if "://" in database or Path(database).exists():
+            with pytest.raises(SourceError):
+                stored(database, name).count()
+        result.publish()
+    assert values(read(stored(database, name))) == expected
+    with pytest.raises(SourceError, match="overwrite"):
+        check_destination(place)
+    few = MemoryRelation(PLAIN.slice(0, 2))
+    again = DatabaseTable(database, name, overwrite=True)
+    with staged(few, everything(few), {}, again):
+        pass
+    assert stored(database, name).count() == 8
+    with staged(few, everything(few), {}, again) as result:
+        result.publish()
+    assert stored(database, name).count() == 2
+
+
+@pytest.mark.postgres
+def test_a_table_of_the_same_database_shows_the_state_of_the_run(postgres_url: str) -> None:
+    import psycopg
+
+    from sfumato.engines.postgres import PostgresRelation
+    from sfumato.engines.write import write_table
+
+    write_table(PLAIN, postgres_url, table_name="state", overwrite=True)
+    relation = PostgresRelation(postgres_url, "state")
+    with held_still(relation) as held:
+        assert held.count() == 8
+        with psycopg.connect(postgres_url, autocommit=True) as other:
+            other.execute("DELETE FROM state")
+        with staged(held, everything(relation), {}, DatabaseTable(postgres_url, "state copy", overwrite=True)) as result:
+            assert result.rows == 8
+            result.publish()
+    assert PostgresRelation(postgres_url, "state copy").count() == 8
+
+
+def test_the_file_that_is_read_is_not_written(tmp_path: Path) -> None:
+    from sfumato.engines.duckdb import DuckDBRelation
+    from sfumato.engines.write import write_table
+
+    write_table(PLAIN, tmp_path / "people.duckdb", table_name="people")
+    relation = DuckDBRelation(tmp_path / "people.duckdb")
+    place = DatabaseTable(str(tmp_path / "people.duckdb"), "release")
+    with pytest.raises(InputError, match="is read"):
+        check_destination(place, relation)
+    with pytest.raises(InputError, match="is read"), staged(relation, everything(relation), {}, place):
+        pass

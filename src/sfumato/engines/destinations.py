@@ -6,9 +6,10 @@ them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 import pyarrow as pa
 
@@ -29,6 +30,9 @@ from sfumato.engines.staging import (
     StagedFile,
 )
 
+if TYPE_CHECKING:
+    from sfumato.engines.spark import SparkRelation
+
 __all__ = [
     "DatabaseTable",
     "Destination",
@@ -40,6 +44,8 @@ __all__ = [
     "destination_of",
     "staged",
 ]
+
+R = TypeVar("R")
 
 _SPARK = "spark:"
 _DATABASE_ENDINGS = (".duckdb", ".ddb")
@@ -79,8 +85,31 @@ def check_destination(destination: Destination, relation: Relation | None = None
         from sfumato.engines.staging_folder import check_folder
 
         check_folder(destination)
+    elif isinstance(destination, SparkTable):
+        raise _not_yet(destination)
+    elif destination.is_postgres:
+        from sfumato.engines.staging_postgres import check_postgres
+
+        check_postgres(destination)
     else:
-        raise Unsupported(f"{destination}: rows are written to folders of Parquet files only")
+        from sfumato.engines.staging_duckdb import check_duckdb
+
+        check_duckdb(destination)
+        _refuse_source(destination, relation)
+
+
+def _not_yet(destination: Destination) -> Unsupported:
+    return Unsupported(f"{destination}: rows are not written to Spark tables yet. Write a folder, and make a table of it.")
+
+
+def _refuse_source(destination: DatabaseTable, relation: Relation | None) -> None:
+    from sfumato.engines.duckdb import DuckDBRelation
+
+    source = relation.held if isinstance(relation, Snapshot) else relation
+    if isinstance(source, DuckDBRelation) and source.reads(Path(destination.address)):
+        raise Unsupported(
+            f"'{destination.address}' is the file that is read, so it cannot be written meanwhile. Choose another one."
+        )
 
 
 @contextmanager
@@ -98,28 +127,100 @@ def staged(
     Rows are sorted by `order` and then by all other columns, text by bytes, missing values last. When the block ends without
     `publish`, nothing is left and the destination is as it was.
     """
-    columns = validate(plan)
-    sorted_by = sort_columns(columns, order)
+    sorted_by = sort_columns(validate(plan), order)
     source = relation.held if isinstance(relation, Snapshot) else relation
+    if isinstance(destination, DatabaseTable):
+        with _staged_table(source, plan, uploads, sorted_by, destination, progress) as result:
+            yield result
+        return
     if not isinstance(destination, ParquetFolder):
-        raise Unsupported(f"{destination}: rows are written to folders of Parquet files only")
-    if not hasattr(source, "deliver"):
-        raise Unsupported(f"rows on the engine '{source.engine}' cannot be written to {destination}")
-    from sfumato.engines.duckdb_files import ParquetFiles
+        raise _not_yet(destination)
+    with _staged_folder(source, plan, uploads, sorted_by, destination, progress) as result:
+        yield result
+
+
+@contextmanager
+def _staged_folder(
+    source: Relation,
+    plan: Plan,
+    uploads: Mapping[str, pa.Table],
+    order: Sequence[str],
+    destination: ParquetFolder,
+    progress: Progress,
+) -> Iterator[Staged]:
     from sfumato.engines.staging_folder import publish_folder, staging_folder, write_parts
 
     with staging_folder(destination) as folder:
-        schema = plain_schema(columns)
-        threads, memory_limit = _limits(source)
-        files: tuple[StagedFile, ...] = source.deliver(
-            plan, uploads, sorted_by, lambda batches: write_parts(batches, schema, folder, destination, progress)
+        files: tuple[StagedFile, ...]
+        written: Relation
+        spark = _spark_relation(source)
+        if spark is not None:
+            from sfumato.engines.staging_spark import read_spark_folder, write_spark_folder
+
+            progress("writing rows", 0, 0)
+            files = write_spark_folder(spark, plan, uploads, order, folder, destination)
+            written = read_spark_folder(spark, files)
+        else:
+            from sfumato.engines.duckdb_files import ParquetFiles
+
+            schema = plain_schema(validate(plan))
+            files = _deliverer(source, destination).deliver(
+                plan, uploads, order, lambda batches: write_parts(batches, schema, folder, destination, progress)
+            )
+            threads, memory_limit = _limits(source)
+            written = ParquetFiles([file.path for file in files], threads=threads, memory_limit=memory_limit)
+        rows = sum(file.rows for file in files)
+        yield Staged(rows, written, lambda: publish_folder(folder, destination), files)
+
+
+def _staged_table(
+    source: Relation,
+    plan: Plan,
+    uploads: Mapping[str, pa.Table],
+    order: Sequence[str],
+    destination: DatabaseTable,
+    progress: Progress,
+) -> AbstractContextManager[Staged]:
+    columns = validate(plan)
+    progress("writing rows", 0, 0)
+    if not destination.is_postgres:
+        from sfumato.engines.staging_duckdb import staged_in_duckdb
+
+        _refuse_source(destination, source)
+        return staged_in_duckdb(
+            lambda take: _deliverer(source, destination).deliver(plan, uploads, order, take), columns, destination
         )
-        yield Staged(
-            sum(file.rows for file in files),
-            ParquetFiles([file.path for file in files], threads=threads, memory_limit=memory_limit),
-            lambda: publish_folder(folder, destination),
-            files,
-        )
+    from sfumato.engines.postgres import PostgresRelation
+    from sfumato.engines.staging_postgres import fill_from, fill_in_place, staged_in_postgres
+
+    if isinstance(source, PostgresRelation) and source.is_in(destination.address):
+        return staged_in_postgres(fill_in_place(source, plan, uploads, order), columns, destination)
+    deliver = _deliverer(source, destination).deliver
+    fill = fill_from(lambda take: deliver(plan, uploads, order, take), plain_schema(columns))
+    return staged_in_postgres(fill, columns, destination)
+
+
+def _spark_relation(relation: Relation) -> SparkRelation | None:
+    """The relation where it is Spark's, asked by name so that nobody without Spark pays for its import."""
+    if relation.engine != "spark":
+        return None
+    from sfumato.engines.spark import SparkRelation
+
+    return relation if isinstance(relation, SparkRelation) else None
+
+
+class _Deliverer(Protocol):
+    """A relation that hands over sorted answers a batch at a time."""
+
+    def deliver(
+        self, plan: Plan, uploads: Mapping[str, pa.Table], order: Sequence[str], take: Callable[[Iterator[pa.RecordBatch]], R]
+    ) -> R: ...
+
+
+def _deliverer(source: Relation, destination: Destination) -> _Deliverer:
+    if not hasattr(source, "deliver"):
+        raise Unsupported(f"rows on the engine '{source.engine}' cannot be written to {destination}")
+    return cast(_Deliverer, source)
 
 
 def _limits(relation: Relation) -> tuple[int | None, str | None]:

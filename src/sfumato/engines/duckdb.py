@@ -110,6 +110,10 @@ class DuckDBRelation(SqlRelation):
         """How many threads and how much memory a question may use; None where DuckDB decides."""
         return self._threads, self._memory_limit
 
+    def reads(self, path: Path) -> bool:
+        """Whether the rows are in this file."""
+        return path.resolve() in {file.resolve() for file in self._files}
+
     @property
     def _files(self) -> tuple[Path, ...]:
         return (self._path,)

@@ -52,6 +52,10 @@ class _Open:
 _LARGE_BYTES = 8 * 1024 * 1024
 
 
+#: What DuckDB needs at least beside everything else.
+_LEAST_BYTES = 128 * 1024 * 1024
+
+
 class Connections:
     """Connections that read some database files, each under a name, and some other files."""
 
@@ -141,12 +145,19 @@ class Connections:
 
 
 def _share_of_limit() -> str | None:
-    """Half of what the system lets this process have, where it has a limit: DuckDB looks at the machine's memory alone."""
+    """Half of what is left of what the system lets this process have, where it has a limit: DuckDB looks at the machine's memory
+    alone, and Arrow's usual allocator would reserve a gigabyte at once."""
     import resource
 
     limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_DATA, resource.RLIMIT_AS)]
     finite = [limit for limit in limits if limit != resource.RLIM_INFINITY]
-    return f"{min(finite) // 2 // 1024}KiB" if finite else None
+    if not finite:
+        return None
+    pa.set_memory_pool(pa.system_memory_pool())
+    used = 0
+    with suppress(OSError, ValueError, IndexError):  # another system than Linux
+        used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+    return f"{max(min(finite) - used, _LEAST_BYTES) // 2 // 1024}KiB"
 
 
 def _encrypts_spills(connection: duckdb.DuckDBPyConnection) -> bool:

@@ -112,4 +112,4 @@ class Staged:
 
 def unwritten(destination: Destination, reason: str) -> SourceError:
     """The one error for rows that could not be written; `reason` is words of the program or the system."""
-    return SourceError(f"the rows could not be written to {destination}: {reason}. Nothing was published and nothing was left.")
+    return SourceError(f"the rows could not be written: {reason}. Nothing was published to {destination}, and nothing was left.")

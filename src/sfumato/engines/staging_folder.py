@@ -98,11 +98,11 @@ def publish_folder(folder: Path, destination: ParquetFolder) -> Path:
                 os.fsync(file.fileno())
         sync_folder(folder)
         folder.chmod(0o755)
-        if os.path.lexists(target) and os.listdir(target):
+        if destination.overwrite and os.path.lexists(target) and os.listdir(target):
             exchange(folder, target)
             remove_tree(folder)  # what was there before
         else:
-            os.rename(folder, target)
+            os.rename(folder, target)  # refused by the system where another writer was faster
         with suppress(OSError):  # the rows are there, whatever becomes of them later
             sync_folder(target.parent)
     except OSError as error:
