@@ -119,11 +119,6 @@ class SparkRelation(SqlRelation):
         with asked_of(self._session), self.prepared(plan, uploads, beside) as query:
             return _canonical(self._session.sql(query.sql).toArrow(), query)
 
-    @property
-    def session(self) -> Any:  # pyspark has no types
-        """The session that has the rows."""
-        return self._session
-
     @contextmanager
     def prepared(
         self,

@@ -47,7 +47,7 @@ def write_spark_folder(
 ) -> tuple[StagedFile, ...]:
     """Let Spark write the sorted answer to a plan into a folder."""
     inside = folder / "spark"
-    with sorted_frame(relation, plan, uploads, order, destination) as frame:
+    with _sorted_frame(relation, plan, uploads, order, destination) as frame:
         writer = frame.write.option("compression", "zstd").option("maxRecordsPerFile", destination.rows_per_file)
         # The second way of committing shows files of tasks that are not yet done.
         writer = writer.option("mapreduce.fileoutputcommitter.algorithm.version", "1")
@@ -60,16 +60,16 @@ def read_spark_folder(relation: SparkRelation, files: Sequence[StagedFile]) -> R
     names = _names(files[0].path)
     if len({name.lower() for name in names}) < len(names):
         return ParquetFiles([file.path for file in files])
-    with asked_of(relation.session):
-        return SparkRelation(relation.session.read.parquet(*(file.path.as_uri() for file in files)))
+    with asked_of(relation._session):
+        return SparkRelation(relation._session.read.parquet(*(file.path.as_uri() for file in files)))
 
 
 @contextmanager
-def sorted_frame(
+def _sorted_frame(
     relation: SparkRelation, plan: Plan, uploads: Mapping[str, pa.Table], order: Sequence[str], destination: Destination
 ) -> Iterator[Any]:  # pyspark has no types
     """The answer to a plan in ranges of the sort order, each sorted, under the plan's names; errors are those of writing."""
-    session = relation.session
+    session = relation._session
 
     def failed(error: Exception) -> SourceError:
         return unwritten(destination, f"Spark gave up ({condition_of(error)})")

@@ -10,7 +10,7 @@ import os
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -208,7 +208,7 @@ def _write_postgres(table: pa.Table, url: str, name: str, overwrite: bool, confi
             confirm(read_table(connection, path))
 
 
-def refuse_existing(connection: psycopg.Connection[Any], url: str, name: str, overwrite: bool) -> tuple[tuple[str, ...], bool]:
+def refuse_existing(connection: psycopg.Connection, url: str, name: str, overwrite: bool) -> tuple[tuple[str, ...], bool]:
     """Where the table goes, and whether one is there; refused unless it may be overwritten."""
     outer, _, inner = name.partition(".")
     row = connection.execute("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", [outer]).fetchone()
