@@ -7,11 +7,13 @@ a folder that nobody holds is left over, whatever process numbers, machines or c
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import secrets
 import shutil
 import stat
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +22,9 @@ from pathlib import Path
 #: How the names of held folders start; nothing else in the temporary folder is ever looked at.
 PREFIX = "sfumato-held-"
 _ATTEMPTS = 100
+
+_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
+_HERE = -100  # AT_FDCWD
 
 
 @contextmanager
@@ -111,6 +116,25 @@ def sweep() -> None:
         for name in os.listdir(place):
             if name.startswith(PREFIX):
                 remove_unheld(Path(place) / name)
+
+
+def exchange(new: Path, old: Path) -> None:
+    """Swap two folders in one step where the system can; the old content is then at `new` and removed by the
+    caller.
+    """
+    if sys.platform == "linux":
+        library = ctypes.CDLL(None, use_errno=True)
+        swap = getattr(library, "renameat2", None)
+        if swap is not None and swap(_HERE, os.fsencode(new), _HERE, os.fsencode(old), _EXCHANGE) == 0:
+            return
+    aside = new.with_name(new.name + ".old")
+    os.rename(old, aside)
+    try:
+        os.rename(new, old)
+    except OSError:
+        os.rename(aside, old)
+        raise
+    remove_tree(aside)
 
 
 def memory_file() -> int:

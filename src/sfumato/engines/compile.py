@@ -30,7 +30,7 @@ Compiled: TypeAlias = tuple[exp.Select, dict[str, Kind]]
 
 @dataclass(frozen=True)
 class PhysicalTable:
-    """Where a scanned table is: its quoted path or, with `function`, a table function over a file.
+    """Where a scanned table is: its quoted path or, with `function`, a table function over one file or several.
 
     `columns` translates names where the engine calls a column differently. `clean` says that the values are
     already in their one form (uploaded by us), so that no conversion is needed. `rows` are the rows themselves, as a query.
@@ -52,7 +52,9 @@ class PhysicalTable:
             parts = dict(zip(("db", "catalog"), reversed(outer), strict=False))
             return exp.Table(this=name, **parts)
         named = [exp.EQ(this=exp.column(name), expression=exp.convert(value)) for name, value in self.options]
-        call = exp.Anonymous(this=self.function, expressions=[text_literal(self.path[0]), *named])
+        files = [text_literal(file) for file in self.path]
+        read = files[0] if len(files) == 1 else exp.Array(expressions=files)
+        call = exp.Anonymous(this=self.function, expressions=[read, *named])
         return exp.Table(this=call)
 
 

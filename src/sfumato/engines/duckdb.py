@@ -6,12 +6,12 @@ in this process from the few columns they need.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -22,22 +22,31 @@ from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import COUNT, Relation
 from sfumato.data.schema import Type
 from sfumato.engines import class_queries
-from sfumato.engines.canonical import canonical_columns, canonical_table
+from sfumato.engines.canonical import canonical_columns
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.distinct_units import exact_kind
-from sfumato.engines.duckdb_broken_text import asked_again, errors_of_a_reader, reads_leniently
-from sfumato.engines.duckdb_connections import Connections, catalogue_name
+from sfumato.engines.duckdb_broken_text import asked_again, reads_leniently
+from sfumato.engines.duckdb_connections import (
+    Connections,
+    answered,
+    canonical,
+    catalogue_name,
+    compiled,
+    delivered,
+    described_columns,
+    streamed,
+)
 from sfumato.engines.expressions import Kind
 from sfumato.engines.joining import not_together
-from sfumato.engines.plan import BoundedGroup, Field, Plan, Scan, columns, parts, scans, validate
+from sfumato.engines.plan import Field, Plan, Scan
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
 
 if TYPE_CHECKING:
     import duckdb
 
-    from sfumato.engines.compile import CompiledQuery, PhysicalTable
+    from sfumato.engines.compile import PhysicalTable
 
-BATCH_ROWS = 131_072
+R = TypeVar("R")
 
 _EXACT: Mapping[str, Kind] = {
     "BOOLEAN": "boolean",
@@ -97,6 +106,19 @@ class DuckDBRelation(SqlRelation):
         return f"DuckDBRelation('{self._path.name}'{f', table {self._table!r}' if self._table else ''})"
 
     @property
+    def limits(self) -> tuple[int | None, str | None]:
+        """How many threads and how much memory a question may use; None where DuckDB decides."""
+        return self._threads, self._memory_limit
+
+    def reads(self, path: Path) -> bool:
+        """Whether the rows are in this file."""
+        return path.resolve() in {file.resolve() for file in self._files}
+
+    @property
+    def _files(self) -> tuple[Path, ...]:
+        return (self._path,)
+
+    @property
     def _database(self) -> bool:
         return is_database(self._path)
 
@@ -110,7 +132,7 @@ class DuckDBRelation(SqlRelation):
             raise SourceError(f"'{self._path}': DuckDB reads *, ?, [ and {{ in a file name as a pattern; rename the file")
         path = str(self._path.resolve())
         if self._path.suffix.lower() in (".parquet", ".pq"):
-            return PhysicalTable((path,), "read_parquet", columns=self._parquet_names(path))
+            return self._parquet((path,))
         options: list[tuple[str, str | bool]] = [
             ("all_varchar", True),
             ("allow_quoted_nulls", False),
@@ -120,19 +142,21 @@ class DuckDBRelation(SqlRelation):
             options.append(("delim", self._separator))
         return PhysicalTable((path,), "read_csv", tuple(options))
 
-    def _parquet_names(self, path: str) -> dict[str, str]:
-        """DuckDB renames columns that differ in case alone; the file's own names are the truth."""
+    def _parquet(self, files: tuple[str, ...]) -> PhysicalTable:
+        """DuckDB renames columns that differ in case alone, and adds columns from names of folders such as `year=2024`; the
+        files' own names are the truth."""
         import pyarrow.parquet as pq
 
         from sfumato.engines.compile import PhysicalTable
 
         try:
-            names = pq.read_schema(path).names
+            names = pq.read_schema(files[0]).names
         except (pa.ArrowException, OSError):
             raise_alone(SourceError(f"'{self._path}' is not a readable Parquet file"))
+        stored = PhysicalTable(files, "read_parquet", (("hive_partitioning", False),))
         with self._connected() as connection:
-            described = _described(connection, PhysicalTable((path,), "read_parquet"))
-        return {own: theirs for own, (theirs, _) in zip(names, described, strict=True) if own != theirs}
+            described = described_columns(connection, stored)
+        return replace(stored, columns={own: theirs for own, (theirs, _) in zip(names, described, strict=True) if own != theirs})
 
     def _found_table(self) -> tuple[str, ...]:
         with self._connected() as connection:
@@ -153,7 +177,7 @@ class DuckDBRelation(SqlRelation):
         """The columns by name, in order."""
         source = self._source
         with self._connected() as connection:
-            described = _described(connection, source)
+            described = described_columns(connection, source)
             if source.function == "read_csv":
                 from sfumato.engines.csv_types import text_kinds
 
@@ -178,7 +202,7 @@ class DuckDBRelation(SqlRelation):
         tables, connections = self._together(beside or {})
         clean = {name: canonical_columns(table) for name, table in (uploads or {}).items()}
         with connections.one() as connection:
-            answer = asked_again(connection, plan, tables, lambda where: _answer(connection, plan, where, clean))
+            answer = asked_again(connection, plan, tables, lambda where: answered(connection, plan, where, clean))
         self._check_unchanged()
         return answer
 
@@ -198,7 +222,7 @@ class DuckDBRelation(SqlRelation):
     def snapshot(self) -> Iterator[Self]:
         """The same rows, refused once the file is another than it is now."""
         held = self._with_fields(self.fields)
-        held._state = state_of(self._path)
+        held._state = self._now()
         yield held
 
     def rehearse(self, plans: Sequence[Plan], beside: Mapping[str, Relation] | None = None) -> None:
@@ -206,14 +230,17 @@ class DuckDBRelation(SqlRelation):
         tables, connections = self._together(beside or {})
         with connections.one() as connection:
             for source in tables.values():
-                _described(connection, source)
+                described_columns(connection, source)
 
     def _check_unchanged(self) -> None:
-        if self._state is not None and state_of(self._path) != self._state:
+        if self._state is not None and self._now() != self._state:
             raise SourceError(
                 f"'{self._path}' was changed while it was read, so that its answers would be about different rows. "
                 "Run it again when nobody writes to the file, or on a copy."
             )
+
+    def _now(self) -> tuple[object, ...]:
+        return tuple(state_of(path) for path in self._files)
 
     def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
         """The answer to a plan over `rows`, a batch at a time."""
@@ -221,9 +248,9 @@ class DuckDBRelation(SqlRelation):
         with self._connected() as connection:
 
             def batches(where: Mapping[str, PhysicalTable]) -> Iterator[pa.RecordBatch]:
-                query = _compiled(plan, where)
-                for batch in _streamed(connection, query):
-                    table = _canonical(pa.Table.from_batches([batch]), query)
+                query = compiled(plan, where)
+                for batch in streamed(connection, query):
+                    table = canonical(pa.Table.from_batches([batch]), query)
                     yield from table.combine_chunks().to_batches()
 
             if reads_leniently(plan):  # all or nothing: the cell that stops DuckDB may come last
@@ -231,6 +258,18 @@ class DuckDBRelation(SqlRelation):
             else:
                 yield from batches(tables)
         self._check_unchanged()
+
+    def deliver(
+        self, plan: Plan, uploads: Mapping[str, pa.Table], order: Sequence[str], take: Callable[[Iterator[pa.RecordBatch]], R]
+    ) -> R:
+        """Give the answer to a plan over `rows` and uploaded tables to `take`, sorted (see `sorted_answers`), a batch at a time.
+        Text that cannot be read may make it begin again."""
+        tables, connections = self._together({})
+        clean = {name: canonical_columns(table) for name, table in uploads.items()}
+        with connections.one() as connection:
+            result = asked_again(connection, plan, tables, lambda where: delivered(connection, plan, where, clean, order, take))
+        self._check_unchanged()
+        return result
 
     def _together(self, beside: Mapping[str, Relation]) -> tuple[dict[str, PhysicalTable], Connections]:
         """Where every table is, and connections that see them all."""
@@ -244,7 +283,7 @@ class DuckDBRelation(SqlRelation):
                 raise not_together(self, name, other)
             tables[name] = other._source
             if not other._database:
-                files.append(other._path)
+                files.extend(other._files)
                 continue
             path = other._path.resolve()
             attached_as = [catalogue for catalogue, attached in databases.items() if attached == path]
@@ -259,7 +298,7 @@ class DuckDBRelation(SqlRelation):
 
     @cached_property
     def _connections(self) -> Connections:
-        databases, files = ({catalogue_name(self._path): self._path}, ()) if self._database else ({}, (self._path,))
+        databases, files = ({catalogue_name(self._path): self._path}, ()) if self._database else ({}, self._files)
         return Connections(f"'{self._path}'", databases, files, threads=self._threads, memory_limit=self._memory_limit)
 
     def _connected(self) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
@@ -271,19 +310,27 @@ def _in_process() -> Connections:
     return Connections("tables in memory")
 
 
+def deliver_in_process(
+    plan: Plan, tables: Mapping[str, pa.Table], order: Sequence[str], take: Callable[[Iterator[pa.RecordBatch]], R]
+) -> R:
+    """Give the sorted answer to a plan over canonical Arrow tables to `take`, a batch at a time."""
+    with _in_process().one() as connection:
+        return delivered(connection, plan, {}, tables, order, take)
+
+
 def run_in_process(plan: Plan, tables: Mapping[str, pa.Table]) -> pa.Table:
     """The answer to a plan over canonical Arrow tables in this process."""
     with _in_process().one() as connection:
-        return _answer(connection, plan, {}, tables)
+        return answered(connection, plan, {}, tables)
 
 
 def read_table(connection: duckdb.DuckDBPyConnection, name: str) -> pa.Table:
     """The rows of a table as this connection sees them, what it has not committed yet included."""
     from sfumato.engines.compile import PhysicalTable
 
-    stored = {label: kind_of_sql_type(sql_type) for label, sql_type in _described(connection, PhysicalTable((name,)))}
+    stored = {label: kind_of_sql_type(sql_type) for label, sql_type in described_columns(connection, PhysicalTable((name,)))}
     fields = tuple(declared_fields(stored, None, None).values())
-    return _answer(connection, Scan(ROWS, fields), {ROWS: PhysicalTable((name,))}, {})
+    return answered(connection, Scan(ROWS, fields), {ROWS: PhysicalTable((name,))}, {})
 
 
 def list_tables(connection: duckdb.DuckDBPyConnection, catalogue: str | None = None) -> dict[str, tuple[str, ...]]:
@@ -336,77 +383,6 @@ def is_database(path: Path) -> bool:
             return file.read(12)[8:] == b"DUCK"
     except OSError:
         return False
-
-
-def _answer(
-    connection: duckdb.DuckDBPyConnection,
-    plan: Plan,
-    stored: Mapping[str, PhysicalTable],
-    uploads: Mapping[str, pa.Table],
-) -> pa.Table:
-    """The answer to a plan over stored and canonical uploaded tables."""
-    from sfumato.engines.compile import PhysicalTable
-
-    validate(plan)
-    tables = dict(stored)
-    views: list[str] = []
-
-    def put(name: str, table: pa.Table) -> None:
-        # Plain names: Arrow names may differ in case alone, which DuckDB does not tell apart.
-        columns = {column: f"u{i}" for i, column in enumerate(table.column_names)}
-        views.append(f"upload{len(views)}")
-        connection.register(views[-1], table.rename_columns(list(columns.values())))
-        tables[name] = PhysicalTable((views[-1],), columns=columns, clean=True)
-
-    def drawn(part: BoundedGroup) -> pa.Table:
-        from sfumato.engines.bounding_in_process import bounded_in_process
-
-        return bounded_in_process(part, lambda rows: _streamed(connection, _compiled(rows, tables)))
-
-    def answered(part: BoundedGroup) -> Scan:
-        table = drawn(part)
-        name = f"\x00bounded{len(views)}"
-        put(name, table)
-        return Scan(name, tuple(Field(column, kind) for column, kind in columns(part).items()))
-
-    for name in dict.fromkeys(scan.table for scan in scans(plan)):
-        if name in uploads:
-            put(name, uploads[name])
-    if isinstance(plan, BoundedGroup) and plan.sampled:
-        answer = drawn(plan)
-    else:
-        if any(isinstance(part, BoundedGroup) and part.sampled for part in parts(plan)):
-            from sfumato.engines.bounding_in_process import replace_sampled
-
-            plan = replace_sampled(plan, answered)
-        query = _compiled(plan, tables)
-        answer = _canonical(connection.sql(query.sql).to_arrow_table(), query)
-    for view in views:
-        connection.unregister(view)
-    return answer
-
-
-def _streamed(connection: duckdb.DuckDBPyConnection, query: CompiledQuery) -> Iterator[pa.RecordBatch]:
-    with errors_of_a_reader():
-        yield from connection.sql(query.sql).to_arrow_reader(BATCH_ROWS)
-
-
-def _compiled(plan: Plan, tables: Mapping[str, PhysicalTable]) -> CompiledQuery:
-    from sfumato.engines.compile import compile_plan
-
-    return compile_plan(plan, "duckdb", tables)
-
-
-def _canonical(answer: pa.Table, query: CompiledQuery) -> pa.Table:
-    return canonical_table(answer, list(query.columns), list(query.columns.values()))
-
-
-def _described(connection: duckdb.DuckDBPyConnection, source: PhysicalTable) -> list[tuple[str, str]]:
-    from sqlglot import exp
-
-    query = exp.select("*").from_(source.expression()).limit(0).sql(dialect="duckdb")
-    result = connection.sql(query)
-    return list(zip(result.columns, [str(sql_type) for sql_type in result.types], strict=True))
 
 
 def _listed(names: Mapping[str, object]) -> str:

@@ -90,9 +90,9 @@ def _view(connection: duckdb.DuckDBPyConnection, name: str, table: PhysicalTable
 
     from sfumato.engines.compile import PhysicalTable
 
-    stored = dataset.dataset(table.path[0], format="parquet").schema
+    stored = dataset.dataset(list(table.path), format="parquet").schema
     plain = pa.schema([field.with_type(_bytes(field.type)) for field in stored])
-    connection.register(name, dataset.dataset(table.path[0], schema=plain, format="parquet"))
+    connection.register(name, dataset.dataset(list(table.path), schema=plain, format="parquet"))
     theirs = connection.view(name).columns
     chosen = []
     # Only names of columns, quoted, and of this view are written into the text.

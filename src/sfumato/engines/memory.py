@@ -5,9 +5,9 @@ Grouping packs the codes of the columns into one key per row; a recoding is then
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,8 @@ from sfumato.kernels.classes.grouping import group_columns
 if TYPE_CHECKING:
     from sfumato.data.relation import Relation
     from sfumato.engines.plan import Field, Plan
+
+R = TypeVar("R")
 
 BATCH_ROWS = 131_072
 
@@ -242,20 +244,34 @@ class MemoryRelation:
         """The answer to a plan over `rows` (this relation), uploaded tables and other tables in memory; a DuckDB in this
         process computes it."""
         from sfumato.engines.duckdb import run_in_process
+
+        return run_in_process(plan, self._tables(plan, uploads or {}, beside or {}))
+
+    def deliver(
+        self, plan: Plan, uploads: Mapping[str, pa.Table], order: Sequence[str], take: Callable[[Iterator[pa.RecordBatch]], R]
+    ) -> R:
+        """Give the answer to a plan over `rows` and uploaded tables to `take`, sorted (see `sorted_answers`), a batch at a
+        time."""
+        from sfumato.engines.duckdb import deliver_in_process
+
+        return deliver_in_process(plan, self._tables(plan, uploads, {}), order, take)
+
+    def _tables(self, plan: Plan, uploads: Mapping[str, pa.Table], beside: Mapping[str, Relation]) -> dict[str, pa.Table]:
+        """The tables that a plan reads, in canonical form."""
         from sfumato.engines.joining import not_together
         from sfumato.engines.plan import scans
 
         relations: dict[str, MemoryRelation] = {class_queries.ROWS: self}
-        for name, other in (beside or {}).items():
+        for name, other in beside.items():
             if not isinstance(other, MemoryRelation):
                 raise not_together(self, name, other)
             relations[name] = other
-        tables = {name: canonical_columns(table) for name, table in (uploads or {}).items()}
+        tables = {name: canonical_columns(table) for name, table in uploads.items()}
         read: dict[str, dict[str, None]] = {}
         for scan in scans(plan):
             read.setdefault(scan.table, {}).update(dict.fromkeys(field.name for field in scan.columns))
         tables.update({name: relation._select(list(read[name])) for name, relation in relations.items() if name in read})
-        return run_in_process(plan, tables)
+        return tables
 
 
 def _divided_rows(recoding: RecodingTable, key_of_row: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -8,10 +8,10 @@ arrive as missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -31,6 +31,10 @@ from sfumato.engines.sql_relation import SqlRelation, declared_fields
 
 if TYPE_CHECKING:
     import psycopg
+
+    from sfumato.engines.compile import CompiledQuery
+
+R = TypeVar("R")
 
 _KINDS: Mapping[str, Kind] = {
     "bool": "boolean",
@@ -95,6 +99,22 @@ def _stored(connection: psycopg.Connection, table: int) -> tuple[dict[str, Kind]
 def _digits_and_scale(modifier: int) -> tuple[int | None, int | None]:
     """What a `numeric` was declared with; PostgreSQL keeps both in one number, -1 for a numeric without bounds."""
     return ((modifier - 4) >> 16 & 0xFFFF, (modifier - 4) & 0x7FF) if modifier >= 4 else (None, None)
+
+
+def _prepared(
+    connection: psycopg.Connection, plan: Plan, uploads: Mapping[str, pa.Table], stored: Mapping[str, tuple[str, str]]
+) -> CompiledQuery:
+    """The query of a plan over stored tables and those that it brings along, which are uploaded where the server lets us."""
+    from sfumato.engines.compile import PhysicalTable, compile_plan
+
+    needed = {scan.table for scan in scans(plan)}
+    brought = {name: table for name, table in uploads.items() if name in needed}
+    tables = {name: PhysicalTable(path) for name, path in stored.items()}
+    temporary = bool(brought) and may_create_temporary_tables(connection)
+    for number, (name, table) in enumerate(brought.items()):
+        clean = canonical_columns(table)
+        tables[name] = upload(connection, f"sfumato_upload_{number}", clean) if temporary else written_out(clean)
+    return compile_plan(plan, "postgres", tables)
 
 
 class PostgresRelation(SqlRelation):
@@ -191,25 +211,63 @@ class PostgresRelation(SqlRelation):
         next(answer)
         yield from answer
 
+    def deliver(
+        self, plan: Plan, uploads: Mapping[str, pa.Table], order: Sequence[str], take: Callable[[Iterator[pa.RecordBatch]], R]
+    ) -> R:
+        """Give the answer to a plan over `rows` and uploaded tables to `take`, sorted (see `sorted_answers`), a batch at a
+        time."""
+        from sfumato.engines.sorted_answers import in_order, plain_batch
+
+        with self._question(plan, uploads, {ROWS: self._found[1]}) as (connection, query):
+            shaped = in_order(query, order)
+            return take(plain_batch(received(batch, shaped), shaped) for batch in copied_out(connection, shaped))
+
     def _answer(self, plan: Plan, uploads: Mapping[str, pa.Table], stored: Mapping[str, tuple[str, str]]) -> Iterator[Any]:
         """An empty table that shows the types, then the batches."""
-        from sfumato.engines.compile import PhysicalTable, compile_plan
-
-        needed = {scan.table for scan in scans(plan)}
-        brought = {name: table for name, table in uploads.items() if name in needed}
-        with self._transaction() as connection:
-            tables = {name: PhysicalTable(path) for name, path in stored.items()}
-            temporary = bool(brought) and may_create_temporary_tables(connection)
-            for number, (name, table) in enumerate(brought.items()):
-                clean = canonical_columns(table)
-                tables[name] = upload(connection, f"sfumato_upload_{number}", clean) if temporary else written_out(clean)
-            connection.execute("SET TRANSACTION READ ONLY")
-            query = compile_plan(plan, "postgres", tables)
+        with self._question(plan, uploads, stored) as (connection, query):
             types = [pa.field(n, ARROW_TYPES[kind]) for n, kind in query.columns.items()]
             yield pa.schema(types).empty_table()
             for batch in copied_out(connection, query):
                 if batch.num_rows:
                     yield from received(batch, query).combine_chunks().to_batches()
+
+    @contextmanager
+    def _question(
+        self, plan: Plan, uploads: Mapping[str, pa.Table], stored: Mapping[str, tuple[str, str]]
+    ) -> Iterator[tuple[psycopg.Connection, CompiledQuery]]:
+        """A read-only transaction in which the uploads are, and the query of a plan over them."""
+        with self._transaction() as connection:
+            query = _prepared(connection, plan, uploads, stored)
+            connection.execute("SET TRANSACTION READ ONLY")
+            yield connection, query
+
+    def prepared_on(self, connection: psycopg.Connection, plan: Plan, uploads: Mapping[str, pa.Table]) -> CompiledQuery:
+        """The query of a plan over `rows` and uploaded tables in a transaction that another connection to this database has just
+        begun; it sees the state that this run sees."""
+        if self._run is not None and self._run.is_open:
+            connection.execute(f"SET TRANSACTION SNAPSHOT '{self._run.exported()}'")
+        return _prepared(connection, plan, uploads, {ROWS: self._found[1]})
+
+    def is_in(self, url: str) -> bool:
+        """Whether the rows are in the database of this URL."""
+        return self._url == url
+
+    @classmethod
+    def uncommitted(cls, url: str, path: tuple[str, ...], connection: psycopg.Connection) -> PostgresRelation:
+        """A table as the transaction sees it that has just made it."""
+        from psycopg import sql
+
+        row = connection.execute(
+            "SELECT c.oid, n.nspname, c.relname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n "
+            "ON n.oid = c.relnamespace WHERE c.oid = %s::regclass",
+            [sql.Identifier(*path).as_string(connection)],
+        ).fetchone() or (0, "", "")
+        same = cls(url, path[-1])
+        same.__dict__["_found"] = (int(row[0]), (row[1], row[2]))
+        stored, exact = _stored(connection, int(row[0]))
+        same.__dict__["fields"] = declared_fields(stored, None, None, exact)
+        same._run = Run(connection)
+        return same
 
     @contextmanager
     def _transaction(self) -> Iterator[psycopg.Connection]:

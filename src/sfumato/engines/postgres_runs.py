@@ -38,6 +38,11 @@ class Run:
         finally:
             self._asked.release()
 
+    def exported(self) -> str:
+        """The name by which another transaction may see the same state, as long as this one lasts."""
+        row = self._connection.execute("SELECT pg_catalog.pg_export_snapshot()").fetchone()
+        return str(row[0]) if row is not None else ""
+
     def close(self) -> None:
         """Whoever asks from now on gets the state of that moment."""
         self.is_open = False

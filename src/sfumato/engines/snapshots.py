@@ -56,6 +56,11 @@ class Snapshot:
         """The engine that holds the rows."""
         return self._engine
 
+    @property
+    def held(self) -> Relation:
+        """The relation itself, for plans, while the run lasts."""
+        return self._open()
+
     def schema(self) -> pa.Schema:
         """Column names and canonical types."""
         return self._schema

@@ -116,6 +116,17 @@ class SparkRelation(SqlRelation):
         beside: Mapping[str, Relation] | None = None,
     ) -> pa.Table:
         """The answer to a plan over `rows`, uploaded tables and other tables of the same session."""
+        with asked_of(self._session), self.prepared(plan, uploads, beside) as query:
+            return _canonical(self._session.sql(query.sql).toArrow(), query)
+
+    @contextmanager
+    def prepared(
+        self,
+        plan: Plan,
+        uploads: Mapping[str, pa.Table] | None = None,
+        beside: Mapping[str, Relation] | None = None,
+    ) -> Iterator[CompiledQuery]:
+        """The query of a plan over views that are there as long as the block lasts."""
         from sfumato.engines.compile import compile_plan
 
         relations: dict[str, SparkRelation] = {ROWS: self}
@@ -124,7 +135,7 @@ class SparkRelation(SqlRelation):
                 raise not_together(self, name, other)
             relations[name] = other
         needed = {scan.table for scan in scans(plan)}
-        with asked_of(self._session), ExitStack() as stack:
+        with ExitStack() as stack:
             frames = {name: relation._frame for name, relation in relations.items()}
             tables = {name: stack.enter_context(self._view(frame, list(frame.columns))) for name, frame in frames.items()}
             for name, table in (uploads or {}).items():
@@ -132,8 +143,7 @@ class SparkRelation(SqlRelation):
                     clean = canonical_columns(table)
                     frame = self._session.createDataFrame(for_spark(clean), schema=spark_schema(clean))
                     tables[name] = stack.enter_context(self._view(frame, table.column_names, clean=True))
-            query = compile_plan(plan, "spark", tables)
-            return _canonical(self._session.sql(query.sql).toArrow(), query)
+            yield compile_plan(plan, "spark", tables)
 
     def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
         """The answer to a plan over `rows`, a batch at a time."""

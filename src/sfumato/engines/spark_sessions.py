@@ -76,8 +76,12 @@ def asked_of(session: object) -> Iterator[None]:
 
 
 def _unanswered(error: Exception) -> SourceError:
-    condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
-    return SourceError(f"Spark could not answer the question ({condition})")
+    return SourceError(f"Spark could not answer the question ({condition_of(error)})")
+
+
+def condition_of(error: Exception) -> str:
+    """What Spark calls an error, without its message."""
+    return str(getattr(error, "getCondition", lambda: None)() or type(error).__name__)
 
 
 _lock = threading.Lock()

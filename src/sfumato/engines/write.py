@@ -10,7 +10,7 @@ import os
 import uuid
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,11 +49,11 @@ def write_table(
     names = table.column_names
     columns = [canonical_column(column, label) for label, column in zip(names, table.columns, strict=True)]
     if is_postgres_url(destination):
-        _check_names([name, *names], names, fold_case=False)
+        check_names([name, *names], names, fold_case=False)
         _write_postgres(_assembled(names, columns), str(destination), name, overwrite, confirm)
     else:
         _refuse_other_addresses(destination)
-        _check_names([name, *names], names, fold_case=True)
+        check_names([name, *names], names, fold_case=True)
         _write_duckdb(decoded_table(_assembled(names, columns)), Path(destination), name, overwrite, confirm)
 
 
@@ -64,7 +64,7 @@ def check_destination(destination: str | Path, *, table_name: str | None = None,
         from sfumato.engines.postgres_transport import connect
 
         with connect(str(destination)) as connection:
-            _refuse_existing(connection, str(destination), name, overwrite)
+            refuse_existing(connection, str(destination), name, overwrite)
         return
     _refuse_other_addresses(destination)
     import duckdb
@@ -94,7 +94,8 @@ def _assembled(names: list[str], columns: list[pa.ChunkedArray]) -> pa.Table:
     return pa.table(columns, schema=pa.schema([(n, c.type) for n, c in zip(names, columns, strict=True)]))
 
 
-def _check_names(everything: list[str], columns: list[str], *, fold_case: bool) -> None:
+def check_names(everything: list[str], columns: list[str], *, fold_case: bool) -> None:
+    """Refuse names that the database cannot keep apart or at all; DuckDB folds case."""
     faults = []
     for name in everything:
         if not name or "\x00" in name:
@@ -198,7 +199,7 @@ def _write_postgres(table: pa.Table, url: str, name: str, overwrite: bool, confi
     )
     all_at_once(Unsupported, "values", faults)
     with connect(url) as connection, connection.transaction():
-        path, existing = _refuse_existing(connection, url, name, overwrite)
+        path, existing = refuse_existing(connection, url, name, overwrite)
         if existing:
             connection.execute(sql.SQL("DROP TABLE {}").format(sql.Identifier(*path)))
         create_table(connection, path, table_fields(table), table.column_names, text="")
@@ -207,7 +208,7 @@ def _write_postgres(table: pa.Table, url: str, name: str, overwrite: bool, confi
             confirm(read_table(connection, path))
 
 
-def _refuse_existing(connection: psycopg.Connection[Any], url: str, name: str, overwrite: bool) -> tuple[tuple[str, ...], bool]:
+def refuse_existing(connection: psycopg.Connection, url: str, name: str, overwrite: bool) -> tuple[tuple[str, ...], bool]:
     """Where the table goes, and whether one is there; refused unless it may be overwritten."""
     outer, _, inner = name.partition(".")
     row = connection.execute("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", [outer]).fetchone()

@@ -7,25 +7,20 @@ the same place removes: nobody holds its lock any more. Modes are those asked fo
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import re
 import secrets
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sfumato.core.errors import InputError, SourceError
 from sfumato.core.plain_files import sync_folder
-from sfumato.core.temporary import hold_folder, remove_tree, remove_unheld
+from sfumato.core.temporary import exchange, hold_folder, remove_tree, remove_unheld
 
 #: The file by which a folder is known as a release, and may be replaced by another one.
 MARK = "public/certificate.json"
-
-_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
-_HERE = -100  # AT_FDCWD
 
 
 @contextmanager
@@ -102,27 +97,8 @@ def _put_in_place(hidden: Path, target: Path, overwrite: bool) -> None:
             raise
     else:
         check_place(target, overwrite=overwrite)
-        _exchange(hidden, target)
+        exchange(hidden, target)
     sync_folder(target.parent)
-
-
-def _exchange(new: Path, old: Path) -> None:
-    """Swap two folders in one step where the system can; the old content is then at `new` and removed by the
-    caller.
-    """
-    if sys.platform == "linux":
-        library = ctypes.CDLL(None, use_errno=True)
-        swap = getattr(library, "renameat2", None)
-        if swap is not None and swap(_HERE, os.fsencode(new), _HERE, os.fsencode(old), _EXCHANGE) == 0:
-            return
-    aside = new.with_name(new.name + ".old")
-    os.rename(old, aside)
-    try:
-        os.rename(new, old)
-    except OSError:
-        os.rename(aside, old)
-        raise
-    remove_tree(aside)
 
 
 def _hidden_name(target: Path) -> Path:
