@@ -33,6 +33,10 @@ def verify(
     allow_demonstration: Annotated[
         bool, typer.Option("--allow-demonstration", help="Accept a release that was made with a seed.")
     ] = False,
+    data: Annotated[
+        str | None, typer.Option("--data", help="Where the rows are that were published into a database: its URL or file.")
+    ] = None,
+    table: Annotated[str | None, typer.Option("--table", help="The table of --data.")] = None,
     json: Json = False,
 ) -> None:
     """Check a release from its files: digests, signature, and every claim that can be measured or looked up again."""
@@ -45,6 +49,8 @@ def verify(
         public_key=public_key,
         ledger=ledger,
         allow_demonstration=allow_demonstration,
+        data=data,
+        table=table,
     )
     answer(verification.to_mapping(), verification.explain(), json)
     if not verification.accepted:

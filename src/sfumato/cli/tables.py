@@ -36,6 +36,10 @@ Population = Annotated[
 ]
 
 
+#: Options that say how a recipe is run, and not what it makes.
+_OF_THIS_RUN = "output format overwrite ledger seed sign write destination destination_table memory engine".split()
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command()(inspect)
@@ -148,11 +152,29 @@ def protect(
     ] = None,
     write_table: Annotated[str | None, typer.Option("--write-table", help="The table there; by default release.")] = None,
     write_overwrite: Annotated[bool, typer.Option("--write-overwrite", help="Replace that table.")] = False,
+    destination: Annotated[
+        str | None,
+        typer.Option(
+            "--destination",
+            help="Let the engine write the rows, none of which comes into this process: a new folder, a DuckDB file, "
+            "a PostgreSQL URL, or spark:TABLE.",
+        ),
+    ] = None,
+    destination_table: Annotated[
+        str | None, typer.Option("--destination-table", help="The table of the destination; by default release.")
+    ] = None,
+    memory: Annotated[
+        str | None, typer.Option("--memory", help="What the cells of the table may take in this process, such as 2GB.")
+    ] = None,
+    engine: Annotated[
+        str | None, typer.Option("--engine", help="Where a file is read: memory, or duckdb, which leaves its rows in it.")
+    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Protect a table, verify what was written and save the release."""
     from sfumato.data.read_result import NAMED_BY_A_RECORD, are_numbers
+    from sfumato.engines.write import DEFAULT_TABLE
 
     described = None if method is None else _inline(method)
     options: dict[str, Any] = {
@@ -172,18 +194,26 @@ def protect(
         "overwrite": overwrite or None,
         "checks": _checks(attack, utility, risk),
         "write": _write(write_to, write_table, write_overwrite),
+        "destination": destination,
+        "destination_table": destination_table,
+        "memory": memory,
+        "engine": engine,
     }
     recipe = _recipe(source, {name: value for name, value in options.items() if value is not None})
     with shown_progress(json, quiet) as progress:
         release = recipe.run(progress)
     from sfumato.report.summary import summary, summary_lines
 
-    folder = None if recipe.output is None else recipe.place(recipe.output)
+    folder = recipe.destination_folder() or (None if recipe.output is None else recipe.place(recipe.output))
     facts, lines = summary(release, folder), summary_lines(release, folder)
     if recipe.write is not None:
         place = recipe.to_mapping()["write"]["to"]  # without its password
         facts["written"] = {"to": place, "table": recipe.write.table}
         lines.append(f"written   {place}, table {recipe.write.table}")
+    if recipe.destination is not None and recipe.destination_folder() is None:
+        place, held = recipe.to_mapping()["destination"], recipe.destination_table or DEFAULT_TABLE
+        facts["stored"] = {"in": place, "table": held}
+        lines.append(f"stored    {place}, table {held}")
     if are_numbers(release.data.column_names):
         facts["names"] = f"{NAMED_BY_A_RECORD}, and its values are published as names"
         lines.append(f"names     {facts['names']}")
@@ -257,7 +287,7 @@ def _recipe(source: str, options: dict[str, Any]) -> Recipe:
 
     if Path(source).suffix == ".toml":
         loaded = Recipe.load(source, notice=lambda hint: complain(f"notice: {hint}"))
-        extra = set(options) - {"output", "format", "overwrite", "ledger", "seed", "sign", "write"}
+        extra = set(options) - {*_OF_THIS_RUN}
         if extra:
             named = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(extra))
             raise ParameterError(f"a recipe says this itself: leave out {named}, or edit the recipe.")
@@ -275,7 +305,8 @@ def _from_here(name: str, value: Any) -> Any:
     """Paths on the command line are relative to where it is typed, those in a recipe to the recipe."""
     if name == "write":
         return {**value, "to": _from_here("output", value["to"])}
-    is_path = name in ("output", "sign", "ledger") and isinstance(value, str) and "://" not in value
+    places = ("output", "sign", "ledger", "destination")
+    is_path = name in places and isinstance(value, str) and "://" not in value and not value.startswith("spark:")
     return str(Path(value).absolute()) if is_path else value
 
 

@@ -168,6 +168,8 @@ class Measure(Declared, ABC, Generic[Original, Released]):
     masked: ClassVar[bool] = False
     #: Whether the published rows alone give its score, so that whoever has them can compute it again.
     of_rows_alone: ClassVar[bool] = False
+    #: Whether it takes rows by their groups, with how many records each stands for (`ReleasedTable.counts`).
+    of_groups: ClassVar[bool] = False
     #: Whether it counts what was generalised or suppressed and takes every shown value for true: of values that were changed
     #: it says nothing.
     supposes_truth: ClassVar[bool] = False

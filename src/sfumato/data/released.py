@@ -12,7 +12,9 @@ from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.schema import Schema
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,8 @@ class ReleasedTable:
 
     `records` is how many records the original had, so that `records - table.num_rows` were suppressed. `ranges`
     describes shown values that are no hierarchy node (ranges made by partitioning), by column and text. `known_cells` says, by
-    column, how many records of the original have a value, where that was counted.
+    column, how many records of the original have a value, where that was counted. Where rows are known by their groups,
+    `counts[i]` says for how many records row i stands; None: for one each.
     """
 
     table: pa.Table = field(repr=False)
@@ -42,11 +45,17 @@ class ReleasedTable:
     records: int = 0
     ranges: Mapping[str, Mapping[str, ShownValue]] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     known_cells: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    counts: NDArray[np.int64] | None = field(default=None, repr=False)
+
+    @property
+    def released_records(self) -> int:
+        """Records in the release."""
+        return int(self.table.num_rows if self.counts is None else self.counts.sum())
 
     @property
     def suppressed(self) -> int:
         """Records of the original that are not in the release."""
-        return max(self.records - int(self.table.num_rows), 0)
+        return max(self.records - self.released_records, 0)
 
     @cached_property
     def shown(self) -> Mapping[str, Mapping[str | None, ShownValue]]:

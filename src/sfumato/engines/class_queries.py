@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import MissingColumn, SourceError, all_at_once
 from sfumato.data.recoding import SUPPRESSED, RecodingTable
 from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
-from sfumato.engines.canonical import ARROW_TYPES, canonical_column, canonical_table, kind_of_type, one_array
+from sfumato.engines.canonical import ARROW_TYPES, canonical_column, canonical_columns, canonical_table, kind_of_type, one_array
 from sfumato.engines.expressions import And, Compare, IsMissing, Not, Reference
 from sfumato.engines.plan import (
     AggregateColumn,
@@ -38,6 +38,7 @@ from sfumato.engines.plan import (
 #: The names under which a plan calls the relation's own rows and the uploaded table of cells.
 ROWS = "rows"
 CELLS = "cells"
+SHOWN = "shown"
 
 CLASS = "\x00class"
 FIRST = "\x00first"
@@ -106,6 +107,16 @@ def recode_plan(fields: Mapping[str, Field], recoding: RecodingTable, cells: pa.
         before = Compare("<=", Reference(NUMBER), Reference(LAST))
         joined = Filter(joined, And((after, before)))
     return Project(joined, (*(column(name) for name in carried), column(CLASS)))
+
+
+def release_plan(fields: Mapping[str, Field], recoding: RecodingTable, keep: Sequence[str]) -> tuple[Plan, dict[str, pa.Table]]:
+    """The released rows as a plan, with what it joins: which cell goes into which class, and what a class shows."""
+    cells = cell_table(recoding, fields)
+    numbers = pa.array(np.arange(recoding.classes.num_rows, dtype=np.int64))
+    shown = canonical_columns(recoding.classes).append_column(CLASS, numbers)
+    rows = recode_plan(fields, recoding, cells, keep)
+    joined = Join(rows, Scan(SHOWN, table_fields(shown)), ((CLASS, CLASS),))
+    return Project(joined, tuple(column(name) for name in keep)), {CELLS: cells, SHOWN: shown}
 
 
 def counted_plan(fields: Mapping[str, Field], recoding: RecodingTable, cells: pa.Table, keep: Sequence[str]) -> Plan:

@@ -6,12 +6,12 @@ Whatever pairs records by their position reads them once into this process: a ta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, cast
 
-from sfumato.core.errors import SfumatoError, SourceError
+from sfumato.core.errors import SfumatoError, SourceError, Unsupported
 from sfumato.data.microdata import Microdata
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import Relation
@@ -20,6 +20,26 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
+
+    from sfumato.engines.plan import Field, Plan
+
+
+class Plannable(Relation, Protocol):
+    """A relation that answers plans: every one in this house does."""
+
+    @property
+    def fields(self) -> dict[str, Field]:
+        """The columns as fields of a plan, by name."""
+
+    def run(self, plan: Plan, uploads: Mapping[str, pa.Table] | None = None) -> pa.Table:
+        """The answer to a plan over `rows` and uploaded tables."""
+
+
+def plannable(relation: Relation) -> Plannable:
+    """The relation as one that answers plans."""
+    if not hasattr(relation, "run"):
+        raise Unsupported("this relation answers no plans, only groupings and recodings; read the table with sf.read")
+    return cast("Plannable", relation)
 
 
 @contextmanager
@@ -94,6 +114,19 @@ class Snapshot:
             counted: tuple[pa.Table, NDArray[np.int64]] = relation.recode_counted(recoding, keep)
             return counted
         return relation.recode(recoding, keep), None
+
+    @property
+    def fields(self) -> dict[str, Field]:
+        """The columns as fields of a plan, by name."""
+        return plannable(self._open()).fields
+
+    def run(self, plan: Plan, uploads: Mapping[str, pa.Table] | None = None) -> pa.Table:
+        """The answer to a plan over `rows`, about the state that is held."""
+        return plannable(self._open()).run(plan, uploads)
+
+    def note_counts(self, name: str, counted: pa.Table) -> None:
+        """Remember how often each value of a column occurs, as `group([name])` answers; whoever knows it asks nobody."""
+        self._counted.setdefault(name, counted)
 
     def close(self) -> None:
         """Let the engine go."""

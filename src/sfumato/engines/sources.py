@@ -29,7 +29,8 @@ SchemaLike = Schema | str | Path | Mapping[str, Any]
 #: database). No common type has all of them, and frames come from packages that need not be installed; `read` refuses the rest.
 TableLike: TypeAlias = object
 
-_LAZY_FILES = (".parquet", ".pq", ".csv", ".tsv", ".txt")
+#: Endings of files whose rows can stay in them.
+LAZY_FILES = (".parquet", ".pq", ".csv", ".tsv", ".txt")
 _DATABASE_FILES = (".duckdb", ".db", ".ddb")
 
 
@@ -165,7 +166,7 @@ def _file(
     refuse_special(path)
     database = path.suffix.lower() in _DATABASE_FILES or is_database(path)
     if database or engine == "duckdb":
-        if not database and path.suffix.lower() not in _LAZY_FILES:
+        if not database and path.suffix.lower() not in LAZY_FILES:
             raise SourceError(f"DuckDB does not read '{path}' in place; leave engine out to read it into memory")
         if not database and table is not None:
             raise SourceError(f"'{path}' is one table; table= (--table) is for databases")

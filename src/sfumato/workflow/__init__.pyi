@@ -3,5 +3,6 @@
 from sfumato.core.lazy import Kind
 from sfumato.workflow.contents.private_result import PrivateResult as PrivateResult
 from sfumato.workflow.contents.rows import Rows as Rows
+from sfumato.workflow.contents.stored_rows import StoredRows as StoredRows
 
 KINDS: dict[str, Kind]

@@ -5,12 +5,13 @@ Check the request, let the method change the rows, bring them into one form and 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.core import randomness as sources_of_randomness
 from sfumato.core.errors import forgetting
@@ -22,7 +23,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
 from sfumato.report.checklist import answers_of
-from sfumato.workflow.contents.base import DEMONSTRATION, Draft, Promise
+from sfumato.workflow.contents.base import DEMONSTRATION, Content, Draft, Promise
 from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.publishing.claims import References, each_once
 from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, released_schema
@@ -36,14 +37,18 @@ if TYPE_CHECKING:
 
     from sfumato.anonymity.search.base import Search
     from sfumato.core.randomness import Randomness
+    from sfumato.engines.destinations import Destination
     from sfumato.engines.sources import TableLike
     from sfumato.ledger.ledger import Ledger
     from sfumato.masking.base import Mask
     from sfumato.report.content import Answer
     from sfumato.wire.keys import OwnerKey
+    from sfumato.workflow.contents.stored_rows import StoredRows
 
 #: Below this many records nearly every column has nearly as many values as records.
 _FEW_RECORDS = 50
+
+C = TypeVar("C", bound=Content)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +65,7 @@ class ReleaseRequest:
     recipe: Plain = field(repr=False)
     answers: Mapping[str, Answer] = field(repr=False)
     progress: Progress = field(default=silent, repr=False)
+    in_engine: bool = False  # no row may come into this process
 
     @property
     def by_frequency(self) -> list[str]:
@@ -70,8 +76,8 @@ class ReleaseRequest:
     @cached_property
     def references(self) -> References:
         """The tables that guarantees compare with, named by their fingerprints."""
-        digests = fingerprint(self.people, self.key), fingerprint(self.population, self.key)
-        return References(self.people, self.population, *digests, self.population_public)
+        original, population = (fingerprint(each, self.key, in_engine=self.in_engine) for each in (self.people, self.population))
+        return References(self.people, self.population, original, population, self.population_public)
 
     def described(self, table: pa.Table) -> Schema:
         """Roles and types of the rows that are published."""
@@ -79,7 +85,7 @@ class ReleaseRequest:
 
     def draft(
         self,
-        rows: Rows,
+        content: C,
         guarantees: Iterable[Guarantee],
         method: Plain,
         transparency: Plain,
@@ -87,19 +93,22 @@ class ReleaseRequest:
         *,
         notices: tuple[str, ...] = (),
         other_values: Collection[str] = (),
-    ) -> Draft[Rows]:
+    ) -> Draft[C]:
         """The draft of what a method made: its rows, and what is promised and told about them. Columns with `other_values` show
         other ones than the records behind them had."""
         private = self.randomness.private
-        notices = (*notices, *_notices_about(rows.table, self.plan, other_values))
+        notices = (*notices, *_notices_about(content, self.plan, other_values))
         return Draft(
-            content=rows,
+            content=content,
             promises=tuple(Promise(each) for each in guarantees),
             method=method,
             randomness=self.randomness.description,
             private=private,
             fingerprint=self.references.original_digest,
-            transparency={**transparency, **_about_population(self, masked=rows.masked is not None)},
+            transparency={
+                **transparency,
+                **_about_population(self, masked=isinstance(content, Rows) and content.masked is not None),
+            },
             notices=notices if private else (*notices, DEMONSTRATION),
             details=details,
             recipe=dict(self.recipe),
@@ -124,8 +133,13 @@ def protect(
     seed: int | str | None = None,
     key: OwnerKey | Path | str | None = None,
     recipe: Plain | None = None,
+    destination: str | Path | None = None,
+    table_name: str | None = None,
+    overwrite: bool = False,
+    sign: Path | str | None = None,
+    memory: int | str | None = None,
     progress: Progress = silent,
-) -> Release[Rows]:
+) -> Release[Rows | StoredRows]:
     """Protect a table and certify what was reached.
 
     `data` is microdata, or anything `read` takes together with `schema`. `method` is a table search (the
@@ -140,6 +154,11 @@ def protect(
     questions of the checklist that no program can (`sfumato.report.checklist.QUESTIONS`), with True, False or a
     mapping of `given` and `note`. `seed` makes the run repeatable and the release a demonstration. `key` is the
     owner's key, or its file, for fingerprint and pseudonyms.
+
+    With a `destination` the rows stay in their engine, which recodes and writes them itself: into a new folder, where the
+    release appears whole (Parquet files in `public/data`, certificate, cards; `sign` names the file of a signing key), or into
+    the table `table_name` of a DuckDB file, of a PostgreSQL database (URL) or of Spark (`spark:catalogue.schema.table`).
+    `overwrite` replaces what is there. `memory` is what the cells of the table may take here, such as "2GB".
     """
     from sfumato.masking.base import Mask
     from sfumato.wire.keys import owner_key_of
@@ -150,6 +169,7 @@ def protect(
     promised = each_once(guarantees)
     source = microdata_of(data, schema)
     register = population_of(population, source.schema, public=population_public)
+    place = _destination(destination, table_name, chosen, overwrite=overwrite, sign=sign, memory=memory)
     with _held(source, register, in_memory=isinstance(chosen, Mask)) as (people, compared):
         plan = plan_columns(people, promised, population=compared is not None, masked=isinstance(chosen, Mask))
         check_size(len(people), promised)
@@ -158,8 +178,24 @@ def protect(
         checks = Checks.of(utility, risk, attacks, method=chosen, published=plan.schema, population=compared)
         stated = answers_of(answers or {})
         request = ReleaseRequest(
-            people, compared, population_public, promised, plan, owner_key, randomness, recipe or {}, stated, progress
+            people,
+            compared,
+            population_public,
+            promised,
+            plan,
+            owner_key,
+            randomness,
+            recipe or {},
+            stated,
+            progress,
+            in_engine=place is not None,
         )
+        if place is not None and not isinstance(chosen, Mask):
+            from sfumato.workflow.publishing.forecast import memory_of
+            from sfumato.workflow.publishing.storing import store
+
+            limit, signed = memory_of(memory), None if sign is None else Path(sign)
+            return store(request, chosen, place, ledger=ledger, checks=checks, overwrite=overwrite, sign=signed, memory=limit)
         if isinstance(chosen, Mask):
             draft = masked_rows(request, chosen, source.relation)
         else:
@@ -167,12 +203,49 @@ def protect(
         return publish(draft, ledger, checks=checks, progress=progress)
 
 
+def _destination(
+    destination: str | Path | None,
+    table_name: str | None,
+    method: Search | Mask,
+    *,
+    overwrite: bool,
+    sign: Path | str | None,
+    memory: int | str | None,
+) -> Destination | None:
+    """Where the engine writes the rows, checked before the long work; None where they come into this process."""
+    from sfumato.masking.base import Mask
+
+    if destination is None:
+        spare = {"table_name": table_name, "overwrite": overwrite, "sign": sign, "memory": memory}
+        named = [name for name, value in spare.items() if value]
+        require(not named, f"{', '.join(named)} is about a destination: pass destination= as well, or save the release")
+        return None
+    require(
+        not isinstance(method, Mask),
+        f"{type(method).__name__} changes single records and is not written by an engine: leave destination= out, and mask the "
+        "table, or a stated sample of it, in this process",
+    )
+    from sfumato.engines.destinations import ParquetFolder, check_destination, destination_of
+    from sfumato.workflow.publishing.appearing import check_place
+    from sfumato.workflow.publishing.forecast import memory_of
+    from sfumato.workflow.publishing.saving import signing_key
+
+    memory_of(memory)
+    signing_key(None if sign is None else Path(sign))
+    place = destination_of(destination, table_name, overwrite=overwrite)
+    if isinstance(place, ParquetFolder):
+        check_place(Path(os.path.abspath(place.path)), overwrite=overwrite)
+    else:
+        check_destination(place)
+    return place
+
+
 def mask(
     data: TableLike,
     method: Mask,
     guarantees: ClassGuarantee | Iterable[ClassGuarantee] = (),
     **options: Any,  # those of `protect`
-) -> Release[Rows]:
+) -> Release[Rows | StoredRows]:
     """Mask a table, measure what it cost and what it left, and certify it: `protect` with a mask, which needs no guarantee.
 
     `options` are the other parameters of `protect`.
@@ -223,11 +296,14 @@ def _about_population(request: ReleaseRequest, *, masked: bool) -> dict[str, Any
     return stated | ({"learnt_from_population": learnt} if learnt else {})
 
 
-def _notices_about(table: pa.Table, plan: ColumnPlan, other_values: Collection[str]) -> tuple[str, ...]:
+def _notices_about(content: Content, plan: ColumnPlan, other_values: Collection[str]) -> tuple[str, ...]:
     """What the owner should think about although no guarantee forbids it; `other_values` are columns of changed values."""
     from sfumato.anonymity.pseudonyms import WARNING
 
-    telling = []
+    warned = (WARNING,) if set(plan.pseudonymised) & set(content.schema.columns) else ()
+    if not isinstance(content, Rows):
+        return warned
+    telling, table = [], content.table
     for name in table.column_names:
         if name in plan.quasi or name in plan.pseudonymised or name in other_values or table.num_rows < _FEW_RECORDS:
             continue
@@ -237,7 +313,7 @@ def _notices_about(table: pa.Table, plan: ColumnPlan, other_values: Collection[s
                 f"column '{name}' is published as it is and has {different:,} different values in {table.num_rows:,} "
                 "records: whoever knows one finds the record. Should it be a quasi-identifier?"
             )
-    return (*((WARNING,) if set(plan.pseudonymised) & set(table.column_names) else ()), *telling)
+    return (*warned, *telling)
 
 
 def microdata_of(data: TableLike, schema: Schema | str | Path | None) -> Microdata:

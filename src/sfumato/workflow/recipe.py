@@ -28,9 +28,12 @@ if TYPE_CHECKING:
     from sfumato.core.view import AnyAttack
     from sfumato.masking.base import Mask
     from sfumato.workflow.contents.rows import Rows
+    from sfumato.workflow.contents.stored_rows import StoredRows
     from sfumato.workflow.release import Release
 
 LEDGER = "sfumato-ledger.db"
+#: Keys that say where this release went: a recipe that is kept with it goes elsewhere.
+_PLACES_OF_THIS_RELEASE = ("output", "overwrite", "write", "destination", "destination_table")
 _LOG = logging.getLogger("sfumato")
 
 
@@ -69,7 +72,9 @@ class Recipe(Frozen):
     release a demonstration. `sign` names the file of a signing key, `key` that of the owner's key for
     fingerprints and pseudonyms. `least_level` and `greatest_level` limit how far columns are generalised, over
     what the schema says. `population_public` declares that everybody can have the population. `write` puts
-    the rows into a database too, `answers` answers the questions of the checklist that no program can.
+    the rows into a database too, `answers` answers the questions of the checklist that no program can. `destination` lets the
+    engine that holds the table write the rows itself, into a folder or into the table `destination_table` of a database, with
+    no row in this process; `memory` is what the cells of the table may take here. `engine` says where a file is read.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -86,6 +91,10 @@ class Recipe(Frozen):
     population_public: bool = False
     output: str | None = None
     write: Write | None = None
+    destination: str | None = None
+    destination_table: str | None = None
+    memory: str | None = None
+    engine: Literal["memory", "duckdb", "postgres", "spark"] | None = None
     format: Literal["parquet", "csv"] = "parquet"
     overwrite: bool = False
     ledger: str | bool = LEDGER
@@ -95,7 +104,9 @@ class Recipe(Frozen):
     answers: dict[str, Any] = Field(default_factory=dict)
     folder: str | None = Field(default=None, exclude=True)
 
-    _no_null = field_validator("data", "schema_file", "population", "output", "ledger", "sign", "key")(_without_null)
+    _no_null = field_validator("data", "schema_file", "population", "output", "destination", "ledger", "sign", "key")(
+        _without_null
+    )
 
     @classmethod
     @forgetting()
@@ -141,7 +152,7 @@ class Recipe(Frozen):
 
         return tuple(registry.make("attack", entry) for entry in self.checks.attacks)
 
-    def run(self, progress: Progress = silent) -> Release[Rows]:
+    def run(self, progress: Progress = silent) -> Release[Rows | StoredRows]:
         """Make the release and, where the recipe names an output, save it there."""
         from sfumato.engines.sources import read
         from sfumato.engines.write import check_destination
@@ -149,7 +160,8 @@ class Recipe(Frozen):
         from sfumato.workflow.publishing.appearing import check_place
         from sfumato.workflow.publishing.saving import signing_key
 
-        output = None if self.output is None else Path(self.place(self.output))
+        folder = self.destination_folder()
+        output = None if self.output is None or folder is not None else Path(self.place(self.output))
         # places are checked before the long work, and again when it is saved
         if output is not None:
             check_place(output, overwrite=self.overwrite)
@@ -157,7 +169,11 @@ class Recipe(Frozen):
             check_destination(self.place(self.write.to), table_name=self.write.table, overwrite=self.write.overwrite)
         sign = None if self.sign is None else Path(self.place(self.sign))
         signing_key(sign)
-        people = read(self.place(self.data), schema=self.place(self.schema_file), table=self.table)
+        people = read(self.place(self.data), schema=self.place(self.schema_file), table=self.table, engine=self._engine())
+        stored: dict[str, Any] = {}
+        if self.destination is not None:
+            stored = {"destination": self.place(self.destination), "table_name": self.destination_table, "memory": self.memory}
+            stored |= {"overwrite": self.overwrite, "sign": sign if folder is not None else None}
         release = protect(
             people.with_schema(people.schema.with_levels(self.least_level, self.greatest_level)),
             self.guarantees(),
@@ -173,6 +189,7 @@ class Recipe(Frozen):
             key=None if self.key is None else Path(self.place(self.key)),
             recipe=self.kept(),
             progress=progress,
+            **stored,
         )
         if output is not None:
             progress("saving", 0, 1)
@@ -183,6 +200,23 @@ class Recipe(Frozen):
             release.write(self.place(self.write.to), table_name=self.write.table, overwrite=self.write.overwrite)
             progress("writing to the database", 1, 1)
         return release
+
+    def destination_folder(self) -> Path | None:
+        """The folder in which the engine writes the whole release; None for a table of a database, or without a destination."""
+        if self.destination is None:
+            return None
+        from sfumato.engines.destinations import ParquetFolder, destination_of
+
+        place = destination_of(self.place(self.destination), self.destination_table)
+        return place.path if isinstance(place, ParquetFolder) else None
+
+    def _engine(self) -> Literal["memory", "duckdb", "postgres", "spark"] | None:
+        """Where the table is read: rows of a file stay in it where an engine writes the release."""
+        from sfumato.engines.sources import LAZY_FILES
+
+        if self.engine is None and self.destination is not None and Path(self.data).suffix.lower() in LAZY_FILES:
+            return "duckdb"
+        return self.engine
 
     def with_changes(self, changes: Plain) -> Recipe:
         """The same recipe with some keys changed, checked again as a whole."""
@@ -197,14 +231,14 @@ class Recipe(Frozen):
 
     def place(self, name: str) -> str:
         """A path relative to the recipe's folder; URLs and absolute paths stay as they are."""
-        if "://" in name or self.folder is None or Path(name).is_absolute():
+        if "://" in name or name.startswith("spark:") or self.folder is None or Path(name).is_absolute():
             return name
         return str(Path(self.folder) / name)
 
     def kept(self) -> PlainDict:
         """The recipe as it is kept with the owner's files, where it runs as it is: beside the schema, other files by their whole
         path, and without the places that this release went to."""
-        listed = {name: value for name, value in self.to_mapping().items() if name not in ("output", "overwrite", "write")}
+        listed = {name: value for name, value in self.to_mapping().items() if name not in _PLACES_OF_THIS_RELEASE}
         ledger = self.ledger_place()
         places: dict[str, str] = {name: listed[name] for name in ("data", "population", "sign", "key") if name in listed}
         places |= {} if ledger is None else {"ledger": without_secrets(ledger)}
@@ -214,7 +248,7 @@ class Recipe(Frozen):
     def to_mapping(self) -> PlainDict:
         """The recipe as plain data, passwords in URLs left out."""
         listed = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
-        for name in ("data", "population", "ledger"):
+        for name in ("data", "population", "ledger", "destination"):
             if isinstance(listed.get(name), str):
                 listed[name] = without_secrets(listed[name])
         listed.setdefault("ledger", self.ledger)  # said even where it is the default: a default may change

@@ -152,9 +152,13 @@ class Release(Generic[C]):
         from sfumato.workflow.publishing.saving import propose_signing, save_release
 
         key = None if sign is None else Path(sign)
-        self._saved.append(save_release(self, Path(folder), format, overwrite=overwrite, sign=key))
+        self.note_saved(save_release(self, Path(folder), format, overwrite=overwrite, sign=key))
         propose_signing(key)
         return Path(folder)
+
+    def note_saved(self, certificate: Certificate) -> None:
+        """Remember the certificate of a folder that was saved."""
+        self._saved.append(certificate)
 
     def verify(self, *, ledger: Ledger | str | Path | None = None, allow_demonstration: bool = False) -> Verification:
         """What a stranger's `verify` finds in the folder of this release, given the tables that its claims compare with."""

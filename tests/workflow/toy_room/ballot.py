@@ -69,7 +69,7 @@ class Ballot(Content):
         return {BALLOT}, {BALLOT}
 
     @classmethod
-    def read(cls, certificate, schema, folder):
+    def read(cls, certificate, schema, folder, beside):
         return json.loads((folder / BALLOT).read_bytes()), [Finding("data", True, "a ballot")]
 
     @classmethod

@@ -14,6 +14,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.attacks.adversary import TableAttack, is_masked, is_table
 from sfumato.attacks.several.comparable import refuse_unread
@@ -40,7 +41,8 @@ OF_A_REGISTER = "of the register"
 @dataclass(frozen=True, eq=False)
 class OtherReleases(Declared):
     """The earlier releases about the same people (`views`), and the `original` rows where the owner runs the attack, or in their
-    place a `register` of some people, who need not be all. Nobody knows what the texts of `unread` columns stand for: any may
+    place a `register` of some people, who need not be all; row i of the original stands for `counts[i]` people where it was
+    grouped. Nobody knows what the texts of `unread` columns stand for: any may
     stand for any value. Where releases have to be `comparable`, texts that nobody can read for certain, or that were written
     otherwise, are refused."""
 
@@ -50,6 +52,9 @@ class OtherReleases(Declared):
     )
     unread: Annotated[frozenset[str], "columns whose texts nobody can read"] = frozenset()
     comparable: Annotated[bool, "whether texts that cannot be read for certain are refused"] = False
+    counts: Annotated["NDArray[np.int64] | None", "for how many people each row of the original stands"] = field(  # noqa: UP037
+        default=None, repr=False
+    )
     register: Annotated["pa.Table | None", "some people, looked up in place of the original"] = field(  # noqa: UP037
         default=None, repr=False
     )
@@ -180,7 +185,8 @@ def _overlays(
     """All releases combined, then each two of them."""
     every = tuple(range(len(views)))
     people = others.register if others.original is None else others.original
-    looked_up = None if people is None else LookedUp.of(releases, people)
+    counts = others.counts if people is others.original else None
+    looked_up = None if people is None else LookedUp.of(releases, people, counts)
     overlays = []
     for chosen in (every, *(combinations(every, 2) if len(every) > 2 else ())):
         some = [releases[place] for place in chosen]

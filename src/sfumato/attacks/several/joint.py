@@ -81,15 +81,15 @@ class LookedUp:
     people: NDArray[np.float64] = field(repr=False)
 
     @classmethod
-    def of(cls, releases: Sequence[ReleasedClasses], original: pa.Table) -> LookedUp:
-        """Look everybody up in every release."""
+    def of(cls, releases: Sequence[ReleasedClasses], original: pa.Table, counts: Ids | None = None) -> LookedUp:
+        """Look everybody up in every release; row i of the original stands for `counts[i]` people."""
         names = sorted({name for classes in releases for name in classes.quasi})
         missing = [name for name in names if name not in original.column_names]
         if missing:
             raise MissingColumn(f"the original, or the register, lacks quasi-identifiers of a release: {', '.join(missing)}")
         columns = {name: encoded(original, name) for name in names}
         tuple_of_person, first = grouped([columns[name].codes for name in names], original.num_rows)
-        people = np.bincount(tuple_of_person, minlength=first.size).astype(np.float64)
+        people = np.bincount(tuple_of_person, weights=counts, minlength=first.size).astype(np.float64)
         looked_up: list[tuple[Groups, Ids]] = []
         for classes in releases:
             used = [columns[name] for name in classes.quasi]

@@ -82,7 +82,7 @@ def linked(releases: Sequence[ReleasedClasses], names: Sequence[str]) -> Linked:
     alike."""
     from scipy.sparse import csr_matrix
 
-    totals = [classes.records for classes in releases]
+    totals = [classes.rows for classes in releases]
     keys: list[Ids] = []
     for name in names:
         columns = [encoded(classes.table, name) for classes in releases]
@@ -98,8 +98,7 @@ def linked(releases: Sequence[ReleasedClasses], names: Sequence[str]) -> Linked:
     for classes, total in zip(releases, totals, strict=True):
         of_row = value[start : start + total]
         start += total
-        counts = np.ones(total, dtype=np.int64)
-        matrix = csr_matrix((counts, (classes.of_row, of_row)), shape=(classes.sizes.size, width))
+        matrix = csr_matrix((classes.of_rows, (classes.of_row, of_row)), shape=(classes.sizes.size, width))
         matrix.sum_duplicates()
         rows.append(matrix)
     return Linked(tuple(rows), value, first)
@@ -165,12 +164,12 @@ class _Shown:
         from scipy.sparse import csr_matrix
 
         [place] = attribute.places
-        start = sum(classes.records for classes in releases[:place])
+        start = sum(classes.rows for classes in releases[:place])
         classes = releases[place]
-        link, value = whole.of_row[start : start + classes.records], attribute.linked.of_row
-        pair, first = grouped([link, value], classes.records)
+        link, value = whole.of_row[start : start + classes.rows], attribute.linked.of_row
+        pair, first = grouped([link, value], classes.rows)
         shape = (classes.sizes.size, max(first.size, 1))
-        rows = csr_matrix((np.ones(classes.records, dtype=np.int64), (classes.of_row, pair)), shape=shape)
+        rows = csr_matrix((classes.of_rows, (classes.of_row, pair)), shape=shape)
         rows.sum_duplicates()
         gathered = membership(joint.groups[place], rows.shape[0]) @ rows
         return cls(gathered, joint.groups_of[place], link[first], value[first], max(attribute.linked.first.size, 1))

@@ -20,6 +20,7 @@ from sfumato.core.view import ONE_RECORD, AttackResult, View
 from sfumato.data.masked import TableView
 from sfumato.data.released import ReleasedTable
 from sfumato.data.values import texts
+from sfumato.measures.guarantees.classes import tally
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -76,8 +77,9 @@ class ClassHistogram:
 class ReleasedClasses:
     """The classes of a release.
 
-    `of_row[row]` is the class of a row; `sizes` counts rows, `units` counts people (rows where no unit column
-    is shown); `shown[a][c]` is the code of what class c shows for quasi-identifier a among `labels[a]`.
+    `of_row[row]` is the class of a row; `sizes` counts records, `units` counts people (records where no unit column
+    is shown); `shown[a][c]` is the code of what class c shows for quasi-identifier a among `labels[a]`. A row is one record,
+    or stands for as many as `released.counts` says.
     """
 
     table: pa.Table = field(repr=False)
@@ -90,23 +92,34 @@ class ReleasedClasses:
     shown: tuple[Ids, ...] = field(repr=False)
 
     @property
-    def records(self) -> int:
-        """Released rows."""
+    def rows(self) -> int:
+        """Rows of the table: records, or groups of records that look alike."""
         return int(self.of_row.size)
+
+    @property
+    def records(self) -> int:
+        """Released records."""
+        return self.released.released_records
+
+    @property
+    def of_rows(self) -> Ids:
+        """For how many records each row stands."""
+        counts = self.released.counts
+        return np.ones(self.rows, dtype=np.int64) if counts is None else counts
 
     def histogram(self, attribute: str) -> ClassHistogram:
         """How the values of a column are spread over the classes."""
         column = encoded(self.table, attribute)
-        return spread(self.of_row, column.codes, column.values, len(self.sizes))
+        return spread(self.of_row, column.codes, column.values, len(self.sizes), self.released.counts)
 
 
-def spread(klass: Ids, codes: Ids, values: tuple[str | None, ...], classes: int) -> ClassHistogram:
-    """Count the values of each class."""
+def spread(klass: Ids, codes: Ids, values: tuple[str | None, ...], classes: int, of_rows: Ids | None = None) -> ClassHistogram:
+    """Count the values of each class; row i stands for `of_rows[i]` records."""
     ids, pairs = hashed(klass * max(len(values), 1) + codes)
-    counts = np.bincount(ids, minlength=pairs.size)
+    counts = tally(ids, pairs.size, of_rows)
     of_class, value = np.divmod(pairs, max(len(values), 1))
     order = np.lexsort((value, -counts, of_class))
-    return ClassHistogram(of_class[order], value[order], counts[order].astype(np.int64), values, classes)
+    return ClassHistogram(of_class[order], value[order], counts[order], values, classes)
 
 
 def released_table(view: TableView) -> ReleasedTable:
@@ -139,7 +152,7 @@ def classes_of(view: TableView, quasi: Sequence[str] | None = None) -> ReleasedC
     require_columns(table, chosen, view.name)
     columns = [encoded(table, name) for name in chosen]
     of_row, first = grouped([column.codes for column in columns], table.num_rows)
-    sizes = np.bincount(of_row, minlength=first.size).astype(np.int64)
+    sizes = tally(of_row, first.size, released.counts)
     return ReleasedClasses(
         table=table,
         released=released,

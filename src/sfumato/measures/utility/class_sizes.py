@@ -24,6 +24,7 @@ class Discernibility(Measure[object, ReleasedTable]):
     """
 
     key: ClassVar[str] = "discernibility"
+    of_groups: ClassVar[bool] = True
 
     def score(self, original: object, released: ReleasedTable) -> Score:
         """Sum of squared class sizes, plus suppressed records times all records."""
@@ -45,6 +46,7 @@ class AverageClassSize(Measure[object, ReleasedTable]):
 
     k: Annotated[Count | None, "the class size that is the best possible"] = None
     key: ClassVar[str] = "average_class_size"
+    of_groups: ClassVar[bool] = True
     of_rows_alone: ClassVar[bool] = True
 
     def score(self, original: object, released: ReleasedTable) -> Score:
@@ -60,6 +62,7 @@ class ClassCount(Measure[object, ReleasedTable]):
     """Number of classes."""
 
     key: ClassVar[str] = "class_count"
+    of_groups: ClassVar[bool] = True
     of_rows_alone: ClassVar[bool] = True
 
     def score(self, original: object, released: ReleasedTable) -> Score:
@@ -78,6 +81,7 @@ class Suppressed(Measure[object, ReleasedTable]):
     """Share of the original records that are missing from the release."""
 
     key: ClassVar[str] = "suppressed"
+    of_groups: ClassVar[bool] = True
 
     def score(self, original: object, released: ReleasedTable) -> Score:
         """The share; the count is a part."""
@@ -95,4 +99,4 @@ class Suppressed(Measure[object, ReleasedTable]):
 
 
 def _classes(released: ReleasedTable) -> Classes:
-    return Classes.of(released.table, quasi_of(released))
+    return Classes.of(released.table, quasi_of(released), counts=released.counts)

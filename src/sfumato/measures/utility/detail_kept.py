@@ -46,6 +46,7 @@ class DetailKept(Measure[Rows | None, ReleasedTable]):
 
     key: ClassVar[str] = "detail_kept"
     supposes_truth: ClassVar[bool] = True
+    of_groups: ClassVar[bool] = True
 
     def score(self, original: Rows | None, released: ReleasedTable) -> Score:
         """The mean, and the counts of each column."""

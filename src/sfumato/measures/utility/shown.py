@@ -22,7 +22,7 @@ from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.values import as_numbers
-from sfumato.measures.guarantees.classes import CodedColumn, require_columns
+from sfumato.measures.guarantees.classes import CodedColumn, require_columns, tally
 from sfumato.measures.guarantees.cover import covered, interval_of
 
 Floats = NDArray[np.float64]
@@ -36,11 +36,12 @@ class ShownColumn:
     coded: CodedColumn = field(repr=False)
     meanings: tuple[ShownValue, ...] = field(repr=False)
     tree: Hierarchy = field(repr=False)
+    of_rows: NDArray[np.int64] | None = field(default=None, repr=False)  # for how many records each row stands
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """Rows per shown text."""
-        return np.bincount(self.coded.codes, minlength=len(self.coded.values)).astype(np.int64)
+        """Records per shown text."""
+        return tally(self.coded.codes, len(self.coded.values), self.of_rows)
 
     @property
     def losses(self) -> Floats:
@@ -103,7 +104,7 @@ def require_release(released: object) -> None:
 def records_of(released: ReleasedTable) -> int:
     """How many records the original had."""
     require_release(released)
-    return max(released.records, int(released.table.num_rows))
+    return max(released.records, released.released_records)
 
 
 def shown_columns(original: Rows | None, released: ReleasedTable) -> tuple[ShownColumn, ...]:
@@ -115,7 +116,7 @@ def shown_columns(original: Rows | None, released: ReleasedTable) -> tuple[Shown
     columns = []
     for name in names:
         coded = CodedColumn.of(released.table.column(name))
-        columns.append(ShownColumn(name, coded, _meanings(coded, shown[name], trees[name], name), trees[name]))
+        columns.append(ShownColumn(name, coded, _meanings(coded, shown[name], trees[name], name), trees[name], released.counts))
     return tuple(columns)
 
 

@@ -24,22 +24,27 @@ from sfumato.core.guarantees.base import Guarantee
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.view import Score, View
 from sfumato.data.schema import Schema
+from sfumato.workflow.earlier.comparing import Together
 
 if TYPE_CHECKING:
     from sfumato.core.outcome import Outcome
     from sfumato.core.progress import Progress
+    from sfumato.data.microdata import Microdata
     from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
     from sfumato.report.content import Answer
     from sfumato.workflow.publishing.claims import References
     from sfumato.workflow.publishing.scoring import Checked, Checks
     from sfumato.workflow.release import Release
+    from sfumato.workflow.verifying.untrusted import UntrustedFolder
     from sfumato.workflow.verifying.verification import Finding
 
 Format = Literal["parquet", "csv"]
 FORMATS: tuple[Format, ...] = ("parquet", "csv")
 OTHER_SCORES = "the certificate shows scores on its page that its published content does not have"
 OTHER_DETAILS = "the certificate shows details on its page that a result of its method does not have"
+#: What a ledger keeps of the columns: hierarchies are added when a release is saved.
+_OF_A_COLUMN_LATER = "hierarchy"
 #: What a certificate says about a file: its digest, its length in bytes and, of a table, its rows.
 Files = Mapping[str, Mapping[str, Any]]
 
@@ -63,12 +68,13 @@ class Page:
     risk: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
 
-@dataclass(frozen=True)
-class Together:
-    """What is known when a release is combined with earlier ones: by anyone who holds all of them, and by the owner."""
+@dataclass(frozen=True, eq=False)
+class FolderAtHand:
+    """What whoever verifies has besides copies of the files: the folder itself, for parts that are read one at a time, and the
+    table of a database that holds the rows, where somebody named it."""
 
-    outside: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
-    owner: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    public: UntrustedFolder = field(repr=False)
+    rows: Microdata | None = field(default=None, repr=False)
 
 
 class Content(ABC):
@@ -78,6 +84,8 @@ class Content(ABC):
     named_in_certificates: ClassVar[bool] = True
     #: Whether its public page says that its owner measured how useful it is.
     says_scored: ClassVar[bool] = True
+    #: Whether its public folder may hold a folder of parts, `data`.
+    has_parts: ClassVar[bool] = False
 
     # On its way out
 
@@ -190,13 +198,14 @@ class Content(ABC):
 
     @classmethod
     @abstractmethod
-    def read(cls, certificate: Certificate, schema: Schema, folder: Path) -> tuple[object, list[Finding]]:
-        """The data of the folder, whose files are those that were certified, and what was found in reading them."""
+    def read(cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand) -> tuple[object, list[Finding]]:
+        """The data of the folder, whose files are those that were certified, and what was found in reading them. `folder` holds
+        copies of the files that the certificate names; whoever needs more looks `beside`."""
 
     @classmethod
-    def opened(cls, certificate: Certificate, schema: Schema, folder: Path) -> object:
+    def opened(cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand) -> object:
         """The data alone, for somebody who looks at them and judges nothing."""
-        return cls.read(certificate, schema, folder)[0]
+        return cls.read(certificate, schema, folder, beside)[0]
 
     @classmethod
     @abstractmethod
@@ -240,6 +249,17 @@ def content_kind(certificate: Certificate) -> type[Content]:
     if bool(certificate.content) is not kind.named_in_certificates:
         raise VerificationFailed("the certificate names its kind of content otherwise than releases of that kind do")
     return kind
+
+
+def without_hierarchies_in(schema: object) -> object:
+    """A schema as plain data without its hierarchies; anything else as it is."""
+    if not isinstance(schema, Mapping) or not isinstance(schema.get("columns"), Mapping):
+        return schema
+    columns = {
+        name: {key: each for key, each in column.items() if key != _OF_A_COLUMN_LATER} if isinstance(column, Mapping) else column
+        for name, column in schema["columns"].items()
+    }
+    return {**schema, "columns": columns}
 
 
 C = TypeVar("C", bound=Content, covariant=True)

@@ -21,7 +21,19 @@ from sfumato.core.guarantees.base import Guarantee
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.schema import Column, Schema
-from sfumato.workflow.contents.base import DEMONSTRATION, Content, Draft, Files, Format, Page, Promise, Saved, Together, entered
+from sfumato.workflow.contents.base import (
+    DEMONSTRATION,
+    Content,
+    Draft,
+    Files,
+    FolderAtHand,
+    Format,
+    Page,
+    Promise,
+    Saved,
+    entered,
+)
+from sfumato.workflow.earlier.comparing import Together
 from sfumato.workflow.publishing.written_files import (
     describe_bytes,
     describe_file,
@@ -244,7 +256,7 @@ class PrivateResult(Content):
         return {*DATA_FILES, RESULT, *BESIDE_AN_ANSWER}, set()
 
     @classmethod
-    def read(cls, certificate: Certificate, schema: Schema, folder: Path) -> tuple[object, list[Finding]]:
+    def read(cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand) -> tuple[object, list[Finding]]:
         """The rows as a table, or plain data; what was read, written again, must give the same bytes."""
         from sfumato.workflow.verifying import folder_parts as parts
         from sfumato.workflow.verifying import untrusted

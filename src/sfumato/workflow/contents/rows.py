@@ -24,8 +24,9 @@ from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from sfumato.data.values import texts
 from sfumato.report.content import plain_details
-from sfumato.workflow.contents.base import Content, Files, Format, Page, Saved, Together, entered
+from sfumato.workflow.contents.base import Content, Files, FolderAtHand, Format, Page, Saved, entered, without_hierarchies_in
 from sfumato.workflow.contents.who_is_who import PEOPLE, WhoIsWho
+from sfumato.workflow.earlier.comparing import Together
 from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
 from sfumato.workflow.publishing.columns import with_sensitive_hierarchies
 from sfumato.workflow.publishing.released_form import rows_digest
@@ -67,8 +68,6 @@ SCHEMA = "schema.toml"
 ROWS_DIGEST = "rows_sha256"
 #: In the owner's folder of a masked table: which record of the source (counted from 0) stands behind each released row.
 SOURCE_ROWS = "rows.parquet"
-#: What a ledger keeps of the columns: hierarchies are added when a release is saved.
-_OF_A_COLUMN_LATER = "hierarchy"
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +104,11 @@ class Rows(Content):
     def data(self) -> pa.Table:
         """The rows."""
         return self.table
+
+    @property
+    def published_types(self) -> pa.Schema:
+        """The columns that are published, with their types."""
+        return self.table.schema
 
     @property
     def schema(self) -> Schema:
@@ -208,7 +212,7 @@ class Rows(Content):
 
     def enter(self, ledger: Ledger, facts: Plain, files: Files) -> tuple[Entry, Together]:
         """The entry; what somebody learns who holds this release and earlier ones, and what the owner counts in the original."""
-        from sfumato.workflow.earlier.comparing import Newest, compare_with_earlier, keep_reading, keep_rows, store_of
+        from sfumato.workflow.earlier.comparing import Newest, compared_both_ways, keep_reading, keep_rows, store_of
         from sfumato.workflow.earlier.readings import Reading
 
         reading = Reading.of(self, facts["transparency"], store_of(ledger))
@@ -218,14 +222,7 @@ class Rows(Content):
             entry = entered(ledger, self.public.dataset, payload, drawn=self.drawn and facts["private"])
         keep_reading(ledger, entry.hash, kept)
         new = Newest(view, entry, digest, reading, facts["fingerprint"])
-        # The certificate is public: it says what an outsider finds who holds the releases and not the original.
-        outside = compare_with_earlier(ledger, new, self.references.original)
-        if not outside["earlier_releases"]:
-            return entry, Together(outside)
-        exact = compare_with_earlier(ledger, new, self.references.original, counted=True)
-        return entry, Together(
-            outside, {f"{whom} counted in the original": exact["finding"] for whom in ("people", "records") if whom in exact}
-        )
+        return entry, compared_both_ways(ledger, new, self.references.original)
 
     def save(self, folder: Path, format: Format, release: Release[Content]) -> Saved:
         """The rows, their schema, and the hierarchies that were declared."""
@@ -293,7 +290,7 @@ class Rows(Content):
         cls.refuse_other_details(certificate)
 
     @classmethod
-    def read(cls, certificate: Certificate, schema: Schema, folder: Path) -> tuple[pa.Table, list[Finding]]:
+    def read(cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand) -> tuple[pa.Table, list[Finding]]:
         """The rows; no name among their columns, nothing but rows in their file, and the schema beside them."""
         from sfumato.workflow.verifying import folder_parts as parts
         from sfumato.workflow.verifying import transparency
@@ -313,7 +310,7 @@ class Rows(Content):
         return table, [*findings, *transparency.check_texts(certificate, described, table)]
 
     @classmethod
-    def opened(cls, certificate: Certificate, schema: Schema, folder: Path) -> pa.Table:
+    def opened(cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand) -> pa.Table:
         """The rows, whatever else is said about them."""
         return read_rows(certificate, schema, folder)
 
@@ -367,17 +364,6 @@ def truth_of(rows: NDArray[np.int64], people: int) -> NDArray[np.int64]:
     truth = np.full(people, -1, dtype=np.int64)
     truth[rows] = np.arange(rows.size)
     return truth
-
-
-def without_hierarchies_in(schema: object) -> object:
-    """A schema as plain data without its hierarchies; anything else as it is."""
-    if not isinstance(schema, Mapping) or not isinstance(schema.get("columns"), Mapping):
-        return schema
-    columns = {
-        name: {key: each for key, each in column.items() if key != _OF_A_COLUMN_LATER} if isinstance(column, Mapping) else column
-        for name, column in schema["columns"].items()
-    }
-    return {**schema, "columns": columns}
 
 
 def _of_classes(guarantees: Sequence[Guarantee]) -> list[ClassGuarantee]:

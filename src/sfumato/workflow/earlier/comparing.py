@@ -14,14 +14,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
+import numpy as np
 
 from sfumato.core import registry
 from sfumato.core.errors import Cancelled, SfumatoError, Unsupported
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.view import ONE_RECORD, View
+from sfumato.data.relation import COUNT
 from sfumato.data.schema import Schema
 from sfumato.data.values import sorted_sets
 from sfumato.workflow import named
@@ -38,6 +40,16 @@ if TYPE_CHECKING:
 ADDS_UP = "assume that everything the releases tell adds up"
 NOTHING_EARLIER = "no earlier release of this dataset is in the ledger"
 SAME_ROWS = "the same rows were released before"
+#: How an entry names content that stayed in an engine.
+STORED_ROWS = "StoredRows"
+
+
+@dataclass(frozen=True)
+class Together:
+    """What is known when a release is combined with earlier ones: by anyone who holds all of them, and by the owner."""
+
+    outside: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    owner: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @contextmanager
@@ -131,6 +143,18 @@ def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None
         }
 
 
+def compared_both_ways(ledger: Ledger, new: Newest, original: Microdata | None) -> Together:
+    """What an outsider finds who holds the releases and not the original, for the certificate, which is public; and what the
+    owner counts in the original."""
+    outside = compare_with_earlier(ledger, new, original)
+    if not outside["earlier_releases"]:
+        return Together(outside)
+    exact = compare_with_earlier(ledger, new, original, counted=True)
+    return Together(
+        outside, {f"{whom} counted in the original": exact["finding"] for whom in ("people", "records") if whom in exact}
+    )
+
+
 def not_compared(ledger: Ledger, new: Entry) -> PlainDict:
     """What is said of content that nobody combines with earlier releases: how many there are, and what to assume."""
     others = [entry.hash for entry in ledger.releases(new.dataset) if entry.hash != new.hash]
@@ -178,10 +202,10 @@ def _compared(ledger: Ledger, new: Newest, original: Microdata | None, *, counte
 
 def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | None) -> _Earlier:
     """The rows of then with what their texts stand for, or why they cannot be read."""
-    from sfumato.data.readers import read_file
+    from sfumato.workflow.earlier.stored_groups import kept_rows
 
     digest, payload = str(entry.payload.get("sha256")), entry.payload
-    if "content" in payload:
+    if payload.get("content") not in (None, STORED_ROWS):
         return _Earlier(entry.hash, why_not="it holds another kind of content")
     store = store_of(ledger)
     if store is None or not digest.isalnum() or not (store / f"{digest}.parquet").is_file():
@@ -200,9 +224,9 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
     today = Today(new.reading, new.view.result.hierarchies, original, same)
     try:
         schema = Schema.parse(payload["schema"])
-        table = read_file(store / f"{digest}.parquet", schema).table
+        table, counts = kept_rows(store / f"{digest}.parquet", schema, grouped="content" in payload)
         quasi = frozenset((*schema.quasi, *new.view.schema.quasi))
-        released = as_it_reads(table, schema, reading, quasi, today, store)
+        released = replace(as_it_reads(table, schema, reading, quasi, today, store), counts=counts)
     except Unsupported as error:
         return _Earlier(entry.hash, why_not=str(error))
     except Cancelled:
@@ -228,11 +252,15 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
         return {"why": f"the values of column '{odd}' had another type, or other codes for missing ones"}
     # the texts of a column that today's table lacks cannot be read over its values
     unread = frozenset(names) - set(new.view.result.hierarchies) - set(() if original is None else original.column_names)
-    people = None
+    people, counts = None, None
     if counted and original is not None and set(names) <= set(original.column_names):
-        people = sorted_sets(pa.Table.from_batches(list(original.relation.batches(names))), original.schema)
+        grouped = original.relation.group(names)
+        people = sorted_sets(grouped.select(names), original.schema)
+        counts = grouped.column(COUNT).to_numpy().astype(np.int64)
     try:
-        result = as_stated(Intersection().run(_read_by_all(new.view, names), OtherReleases(tuple(views), people, unread)))
+        result = as_stated(
+            Intersection().run(_read_by_all(new.view, names), OtherReleases(tuple(views), people, unread, counts=counts))
+        )
     except Unsupported as error:
         return {"why": str(error)}
     except Cancelled:
@@ -246,6 +274,9 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
         changed = " The table, or the key of its fingerprint, was another one then: who changed since is not in these numbers."
     elif any(each.changed_table is None for each in earlier):
         changed = " Whether the table changed since cannot be told, because a release was made with a seed."
+    if untied := _not_tied([(new.reading, new.view), *((each.reading, each.view) for each in earlier)]):
+        listed = ", ".join(f"'{name}'" for name in untied)
+        changed += f" Records were not tied together by {listed}, which several of the releases show as they are: {ADDS_UP}."
     whom = "records" if any(hides_units(each) for each in (new.view, *views)) else "people"
     return {
         "attack": result.attack,
@@ -255,6 +286,15 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
         "details": dict(result.details),
         "finding": f"{result.finding}{changed}",
     }
+
+
+def _not_tied(releases: Sequence[tuple[Reading | None, View[ReleasedTable, Schema] | None]]) -> list[str]:
+    """Columns that several releases publish and not all of them are known by: rows that stayed in an engine are known by their
+    groups alone."""
+    read = [(reading, view.result.table.column_names) for reading, view in releases if reading is not None and view is not None]
+    published = Counter(name for reading, _ in read for name in reading.columns)
+    lacking = {name for reading, names in read for name in reading.columns if name not in names}
+    return sorted(name for name in lacking if published[name] > 1)
 
 
 def _written_otherwise(readings: Sequence[Reading]) -> str | None:

@@ -35,6 +35,7 @@ from sfumato.workflow.publishing.columns import type_name
 if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
     from sfumato.workflow.contents.rows import Rows
+    from sfumato.workflow.contents.stored_rows import StoredRows
 
 FORMAT = "sfumato-reading-1"
 #: Types of numbers, as `kind_of` names them, but for decimals.
@@ -73,15 +74,15 @@ class Reading:
     transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
     @classmethod
-    def of(cls, rows: Rows, transparency: Plain, store: Path | None = None) -> Reading:
+    def of(cls, rows: Rows | StoredRows, transparency: Plain, store: Path | None = None) -> Reading:
         """The reading of what is about to be published; declared hierarchy files are copied into the store."""
         source = rows.references.original
         types = {} if source is None else {each.name: each.type for each in source.relation.schema()}
         described = Schema() if source is None else source.schema
         columns = {}
-        for name in rows.table.column_names:
+        for name in rows.published_types.names:
             description = described.columns.get(name, Column())
-            kind = kind_of(types.get(name, rows.table.schema.field(name).type))
+            kind = kind_of(types.get(name, rows.published_types.field(name).type))
             column = ColumnReading(kind, description.missing, description.items, description.declared_order)
             tree = rows.hierarchies.get(name)
             if rows.public.columns[name].role == "quasi" and tree is not None:

@@ -19,6 +19,7 @@ from sfumato.core.params import parameters
 from sfumato.core.view import ONE_RECORD
 from sfumato.data.relation import COUNT
 from sfumato.data.values import texts
+from sfumato.workflow.publishing.grouped_rows import GroupedRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
     from sfumato.data.schema import Schema
     from sfumato.measures.guarantees.examined import Measurement
+    from sfumato.measures.guarantees.grouped import GroupedTable
     from sfumato.measures.guarantees.reference import ReferenceDistribution
 
 
@@ -107,13 +109,30 @@ class References:
             self._people[schema.quasi] = pa.Table.from_batches(list(self.population.relation.batches(list(schema.quasi))))
         return self._people[schema.quasi]
 
+    def grouped_people(self, schema: Schema, guarantees: Sequence[ClassGuarantee]) -> GroupedTable | None:
+        """The same by their groups, which the engine of the population counts."""
+        from sfumato.measures.guarantees.grouped import GroupedTable
+
+        if self.population is None or not any(guarantee.needs_population for guarantee in guarantees):
+            return None
+        grouped = self.population.relation.group(list(schema.quasi))
+        return GroupedTable(grouped.select(list(schema.quasi)), grouped.column(COUNT).to_numpy())
+
 
 def measure_all(
-    table: pa.Table, schema: Schema, guarantees: Sequence[ClassGuarantee], references: References
+    table: pa.Table | GroupedRows, schema: Schema, guarantees: Sequence[ClassGuarantee], references: References
 ) -> tuple[Measurement, ...]:
-    """One measurement per guarantee, over one grouping of the table."""
-    from sfumato.measures.guarantees.measure import measure_each
+    """One measurement per guarantee, over one grouping of the table; rows that are elsewhere are measured by their groups."""
+    from sfumato.measures.guarantees.measure import measure_each, measure_grouped
 
+    if isinstance(table, GroupedRows):
+        return measure_grouped(
+            table.groups,
+            schema,
+            guarantees,
+            original=references.distribution(guarantees),
+            population=references.grouped_people(schema, guarantees),
+        )
     return measure_each(
         table,
         schema,
@@ -137,7 +156,7 @@ def units_behind(rows: pa.Table, people: Microdata, unit: str, guarantees: Seque
 
 
 def claims_of(
-    table: pa.Table,
+    table: pa.Table | GroupedRows,
     schema: Schema,
     guarantees: Sequence[ClassGuarantee],
     references: References,
@@ -155,7 +174,7 @@ def claims_of(
     return tuple(_claim(guarantee, measurement, schema, references, units) for guarantee, measurement in pairs)
 
 
-def _refuse_tied_classes(table: pa.Table, schema: Schema, guarantees: Sequence[ClassGuarantee]) -> None:
+def _refuse_tied_classes(table: pa.Table | GroupedRows, schema: Schema, guarantees: Sequence[ClassGuarantee]) -> None:
     """A published pseudonym ties the records of a person together, which no promise about single classes covers."""
     promised = ", ".join(each.key for each in guarantees if says_something(each))
     published = [name for name, column in schema.columns.items() if column.pseudonym and name in table.column_names]
@@ -180,12 +199,14 @@ def says_something(guarantee: ClassGuarantee) -> bool:
     return not (isinstance(guarantee, KAnonymity) and guarantee.k == 1)
 
 
-def tying_pseudonyms(table: pa.Table, schema: Schema, published: Iterable[str], unit: str | None) -> str | None:
+def tying_pseudonyms(table: pa.Table | GroupedRows, schema: Schema, published: Iterable[str], unit: str | None) -> str | None:
     """A published column of pseudonyms that ties records together: in several classes where people are counted, and at all
     where records are; None where none does. `unit` is the column by which people are counted, published or not.
     """
     from sfumato.measures.guarantees.classes import Classes, CodedColumn
 
+    if isinstance(table, GroupedRows):
+        return next((name for name in published if table.tied(name, people=unit is not None)), None)
     for name in published:
         rows = table.filter(table.column(name).is_valid())  # whom nobody names is tied to nobody
         people = len(CodedColumn.of(rows.column(name)).values)

@@ -14,23 +14,25 @@ from sfumato.data.relation import COUNT
 from sfumato.data.values import sorted_sets, texts
 from sfumato.workflow.contents.base import Page
 from sfumato.workflow.publishing.claims import stated_unit
+from sfumato.workflow.publishing.grouped_rows import GroupedRows
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from sfumato.data.hierarchy import Hierarchy
     from sfumato.workflow.contents.rows import Rows
 
 
-def class_page(certificate: Certificate, table: pa.Table) -> Page:
+def class_page(certificate: Certificate, table: pa.Table | GroupedRows) -> Page:
     """The part of the card that follows from certificate and rows."""
     sizes = _class_sizes(certificate, table)
     details = {"released records": int(table.num_rows), **({"classes": int(sizes.size)} if sizes.size else {})}
     return Page(details, _figures(certificate, sizes), _risk(certificate, sizes))
 
 
-def _class_sizes(certificate: Certificate, table: pa.Table) -> NDArray[np.int64]:
+def _class_sizes(certificate: Certificate, table: pa.Table | GroupedRows) -> NDArray[np.int64]:
     """Records per class; none where values were changed and nothing is promised about classes: nobody knows those values."""
     import numpy as np
 
@@ -40,6 +42,8 @@ def _class_sizes(certificate: Certificate, table: pa.Table) -> NDArray[np.int64]
         return np.zeros(0, dtype=np.int64)
     columns = certificate.schema.get("columns", {})
     quasi = [name for name in table.column_names if columns.get(name, {}).get("role") == "quasi"]
+    if isinstance(table, GroupedRows):
+        return Classes.of(table.groups.table, tuple(quasi), counts=table.groups.counts).sizes
     return Classes.of(table, tuple(quasi)).sizes
 
 
@@ -88,25 +92,32 @@ MOST_DISTINCT = 2_000
 
 def owner_figures(rows: Rows, details: Mapping[str, object]) -> dict[str, str]:
     """Loss per attribute, the recodings that were looked at, and distributions before and after, as SVG by name."""
-    from sfumato.report.figures.distributions import loss_per_attribute
-
-    figures = {}
-    if rows.loss_per_attribute:
-        figures["loss_per_attribute"] = loss_per_attribute(rows.loss_per_attribute, levels=_levels(rows, details))
-    looked_at = details.get("map")
-    if isinstance(looked_at, Mapping) and len(looked_at.get("risk", ())) > 0:
-        figures["tradeoff"] = _tradeoff(looked_at)
+    figures = figures_of_search(rows.loss_per_attribute, rows.hierarchies, details)
     drawn = _distributions(rows)
     if drawn:
         figures["distributions"] = drawn
     return figures
 
 
-def _levels(rows: Rows, details: Mapping[str, object]) -> dict[str, str] | None:
+def figures_of_search(
+    losses: Mapping[str, float], trees: Mapping[str, Hierarchy], details: Mapping[str, object]
+) -> dict[str, str]:
+    """Loss per attribute and the recodings that were looked at, as SVG by name."""
+    from sfumato.report.figures.distributions import loss_per_attribute
+
+    figures = {}
+    if losses:
+        figures["loss_per_attribute"] = loss_per_attribute(losses, levels=_levels(trees, details))
+    looked_at = details.get("map")
+    if isinstance(looked_at, Mapping) and len(looked_at.get("risk", ())) > 0:
+        figures["tradeoff"] = _tradeoff(looked_at)
+    return figures
+
+
+def _levels(trees: Mapping[str, Hierarchy], details: Mapping[str, object]) -> dict[str, str] | None:
     levels = details.get("levels")
     if not isinstance(levels, Mapping):
         return None
-    trees = rows.hierarchies
     return {name: f"level {level} of {trees[name].height}" for name, level in levels.items() if name in trees}
 
 

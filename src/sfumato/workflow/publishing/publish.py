@@ -19,8 +19,8 @@ from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters
 from sfumato.core.progress import Progress, silent
 from sfumato.data.schema import Schema
-from sfumato.workflow.contents.base import Content, Draft, Promise, Together
-from sfumato.workflow.earlier.comparing import opened
+from sfumato.workflow.contents.base import Content, Draft, Promise
+from sfumato.workflow.earlier.comparing import Together, opened
 from sfumato.workflow.publishing.scoring import Checks
 from sfumato.workflow.publishing.written_files import public_schema, versions
 from sfumato.workflow.release import OwnerSide, Release, Scores

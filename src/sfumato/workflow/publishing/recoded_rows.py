@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ from sfumato.workflow.publishing.scoring import exact_loss, shown_ranges
 from sfumato.workflow.verifying.transparency import AS_EACH_PROMISE, ENDS_OF_RANGES, KEPT_BY, KNOWS_THE_PERSON, RANGES
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from sfumato.anonymity.search.base import Search, SearchOutcome
     from sfumato.data.class_table import ClassTable
     from sfumato.data.hierarchy import Hierarchy
@@ -31,12 +33,9 @@ if TYPE_CHECKING:
 
 def recoded_rows(request: ReleaseRequest, search: Search) -> Draft[Rows]:
     """Search, recode, and bring the rows into the form and order of a release."""
-    people, population, plan, progress = request.people, request.population, request.plan, request.progress
+    people, plan, progress = request.people, request.plan, request.progress
     remember(people, (*people.schema.quasi, *people.schema.sensitive))
-    if population is not None and request.population_public:
-        remember(population, request.by_frequency)
-    outcome = search.run(people, request.guarantees, population=population, progress=progress, randomness=request.randomness)
-    _refuse_empty(outcome)
+    outcome = searched(request, search)
     progress("recoding", 0, 1)
     codes, recoding = outcome.table, outcome.result
     recoding_table = RecodingTable.of(recoding, codes.keys, codes.quasi)
@@ -59,20 +58,41 @@ def recoded_rows(request: ReleaseRequest, search: Search) -> Draft[Rows]:
         owners=plan.schema,
         references=request.references,
         units=units,
-        hierarchies=MappingProxyType(_trees(codes)),
+        hierarchies=MappingProxyType(trees_of(codes)),
         ranges=ranges,
         records=codes.records,
         exact=(exact_loss(recoding.loss(codes.weights)), *outcome.scores),
         loss_per_attribute=MappingProxyType(dict(zip(codes.quasi, recoding.loss_per_attribute().tolist(), strict=True))),
         known_cells=MappingProxyType(codes.known_cells),
     )
-    ranged = _ranged(content)
-    transparency = _transparency(outcome, request, ranged) | {"written_as": written_as(people, plan.keep)}
-    notices = (*_widths_left_open(plan.schema), *([", ".join(ranged).join(ENDS_OF_RANGES)] if ranged else ()))
+    transparency, notices = about_search(outcome, request, ranges, table)
     return request.draft(content, request.guarantees, outcome.method, transparency, outcome.details, notices=notices)
 
 
-def _trees(codes: ClassTable) -> dict[str, Hierarchy]:
+def searched(request: ReleaseRequest, search: Search) -> SearchOutcome:
+    """What the search decides about the cells of the table."""
+    people, population = request.people, request.population
+    if population is not None and request.population_public:
+        remember(population, request.by_frequency)
+    outcome = search.run(
+        people, request.guarantees, population=population, progress=request.progress, randomness=request.randomness
+    )
+    _refuse_empty(outcome)
+    return outcome
+
+
+def about_search(
+    outcome: SearchOutcome, request: ReleaseRequest, ranges: Mapping[str, Collection[str]], table: pa.Table
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """What is published about how rows were recoded, and what the owner should think about; `table` has the quasi-identifiers
+    that are shown, in rows or groups of rows."""
+    plan = request.plan
+    ranged = _ranged(plan.schema, ranges, table)
+    transparency = _transparency(outcome, request, ranged) | {"written_as": written_as(request.people, plan.keep)}
+    return transparency, (*_widths_left_open(plan.schema), *([", ".join(ranged).join(ENDS_OF_RANGES)] if ranged else ()))
+
+
+def trees_of(codes: ClassTable) -> dict[str, Hierarchy]:
     """The hierarchies of quasi-identifiers and sensitive attributes by column."""
     trees = dict(zip(codes.quasi, codes.hierarchies, strict=True))
     return trees | {attribute.name: attribute.hierarchy for attribute in codes.sensitive}
@@ -101,17 +121,13 @@ def _transparency(outcome: SearchOutcome, request: ReleaseRequest, ranged: Colle
     return facts
 
 
-def _ranged(content: Rows) -> list[str]:
+def _ranged(schema: Schema, ranges: Mapping[str, Collection[str]], table: pa.Table) -> list[str]:
     """Columns that show ranges which the search made of the data; a set, or a cell that is not shown, is none."""
     return [
         name
-        for name in content.owners.quasi
-        if content.owners.columns[name].items is None
-        and any(
-            text in content.ranges.get(name, ())
-            for text in texts(content.table.column(name).unique())
-            if text not in (None, ROOT)
-        )
+        for name in schema.quasi
+        if schema.columns[name].items is None
+        and any(text in ranges.get(name, ()) for text in texts(table.column(name).unique()) if text not in (None, ROOT))
     ]
 
 

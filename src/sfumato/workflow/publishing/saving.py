@@ -37,26 +37,31 @@ def save_release(release: Release[Content], folder: Path, format: Format, *, ove
     if format not in FORMATS:
         raise ParameterError("a release is saved as 'parquet' or 'csv'")
     key = signing_key(sign)
-    signature = signed_by(key)
     with appearing_folder(folder, overwrite=overwrite) as hidden:
-        public, owner = hidden / "public", hidden / "owner"
-        make_folder(public, 0o755)
-        saved = release.content.save(public, format, release)
-        certificate = dataclasses.replace(
-            release.published,
-            claims=saved.claims,
-            schema=public_schema(saved.schema),
-            files=saved.files,
-            notices=(*release.published.notices, *saved.notices),
-            card=stated_card(release),
-        )
-        write_bytes(public / CARD, public_card(certificate, release.data, signature).encode())
-        certificate = dataclasses.replace(certificate, files={**saved.files, CARD: describe_file(public / CARD)})
-        _write_certificate(certificate, public, key)
-        make_folder(owner, 0o700)
-        page = card_of(release, "owner", certificate=certificate, signature=signature)
-        for name, content in {"card.html": page.encode(), **release.content.owner_files(release)}.items():
-            write_bytes(owner / name, content, mode=0o600)
+        make_folder(hidden / "public", 0o755)
+        return fill_folder(release, hidden, format, key)
+
+
+def fill_folder(release: Release[Content], folder: Path, format: Format, key: SigningKey | None) -> Certificate:
+    """Write `public/`, which is there already, and `owner/` into a folder that nobody sees yet; returns the certificate."""
+    signature = signed_by(key)
+    public, owner = folder / "public", folder / "owner"
+    saved = release.content.save(public, format, release)
+    certificate = dataclasses.replace(
+        release.published,
+        claims=saved.claims,
+        schema=public_schema(saved.schema),
+        files=saved.files,
+        notices=(*release.published.notices, *saved.notices),
+        card=stated_card(release),
+    )
+    write_bytes(public / CARD, public_card(certificate, release.data, signature).encode())
+    certificate = dataclasses.replace(certificate, files={**saved.files, CARD: describe_file(public / CARD)})
+    _write_certificate(certificate, public, key)
+    make_folder(owner, 0o700)
+    page = card_of(release, "owner", certificate=certificate, signature=signature)
+    for name, content in {"card.html": page.encode(), **release.content.owner_files(release)}.items():
+        write_bytes(owner / name, content, mode=0o600)
     return certificate
 
 

@@ -142,20 +142,20 @@ def run_checks(
     unmeasured: list[str] = []
     risks = 0
     for position, measure in enumerate(checks.measures):
-        exact_score = by_key.get(_key(measure)) if _is_usual(measure) else None
+        exact_score = by_key.get(measure_key(measure)) if _is_usual(measure) else None
         if exact_score is not None and exact_score in scores:
             continue
         progress("measuring", position, len(checks.measures))
         is_risk = position >= len(checks.measures) - checks.risks
         if measure.supposes_truth and not truthful:
-            unmeasured.append(f"{_key(measure)} says nothing here: {_OTHER_VALUES}")
+            unmeasured.append(f"{measure_key(measure)} says nothing here: {_OTHER_VALUES}")
             continue
         try:
             score = measure.score(original, seen_by(measure)) if exact_score is None else exact_score
         except Unsupported as error:
             if not checks.usual[is_risk]:
                 raise
-            unmeasured.append(f"{_key(measure)} was not measured: {error}")
+            unmeasured.append(f"{measure_key(measure)} was not measured: {error}")
             continue
         scores.append(score)
         measured.append(measure)
@@ -283,7 +283,8 @@ def _is_usual(measure: object) -> bool:
     return all(getattr(measure, field.name) == field.default for field in dataclasses.fields(measure))
 
 
-def _key(measure: AnyMeasure) -> str:
+def measure_key(measure: AnyMeasure) -> str:
+    """The name under which a measure is asked for."""
     return str(getattr(measure, "key", type(measure).__name__))
 
 

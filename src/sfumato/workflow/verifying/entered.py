@@ -13,18 +13,18 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from sfumato.core.certificate import NOT_ENTERED, Certificate
 from sfumato.ledger.chain import is_hash
 from sfumato.ledger.ledger import Ledger
-from sfumato.workflow.contents.base import content_kind
-from sfumato.workflow.contents.rows import ROWS_DIGEST, without_hierarchies_in
+from sfumato.workflow.contents.base import content_kind, without_hierarchies_in
+from sfumato.workflow.contents.rows import ROWS_DIGEST
 from sfumato.workflow.publishing.released_form import rows_digest
 from sfumato.workflow.verifying.folder_rows import PARQUET
 from sfumato.workflow.verifying.verification import Finding
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from sfumato.ledger.chain import Entry
 
 
@@ -51,7 +51,8 @@ def check_entry(certificate: Certificate, data: object, ledger: Ledger | str | P
     difference = _difference(certificate, entry)
     if difference:
         return Finding("ledger", False, f"the entry {named[:16]}… that the certificate names {difference}")
-    same = _same_rows(certificate, data, entry) if hasattr(data, "num_rows") and not charges else True
+    rows = isinstance(data, pa.Table) and not charges  # of other content the entry holds the digest of its file
+    same = _same_rows(certificate, data, entry) if rows else True
     if same is False:
         return Finding("ledger", False, f"the rows are not those that the entry {named[:16]}… was made for")
     if same is None:

@@ -74,6 +74,14 @@ class UntrustedFolder:
             length = _copy(name, file, target, limit, digest)
         return Copied(target, digest.hexdigest(), length)
 
+    def refuse(self, name: str) -> None:
+        """Raise where there is anything of this name."""
+        try:
+            os.lstat(name, dir_fd=self.descriptor)
+        except OSError:
+            return
+        raise VerificationFailed(f"{quoted(name)} is not a plain file")
+
     @contextmanager
     def inside(self, name: str, most: int = MAX_FILES) -> Iterator[UntrustedFolder]:
         """A folder in this one, with at most so many plain files and nothing else in it."""

@@ -19,9 +19,10 @@ from sfumato.core import registry
 from sfumato.core.certificate import Certificate
 from sfumato.core.errors import SourceError, VerificationFailed, forgetting
 from sfumato.core.temporary import temporary_folder
+from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.report.wording import counted
-from sfumato.workflow.contents.base import content_kind
+from sfumato.workflow.contents.base import FolderAtHand, content_kind
 from sfumato.workflow.contents.private_result import BESIDE_AN_ANSWER, RESULT
 from sfumato.workflow.publishing.cards import CARD
 from sfumato.workflow.publishing.written_files import pretty
@@ -30,6 +31,7 @@ from sfumato.workflow.verifying import untrusted
 from sfumato.workflow.verifying.certificate_form import read_certificate, read_schema
 from sfumato.workflow.verifying.folder_rows import DATA_FILES
 from sfumato.workflow.verifying.stated_comparison import refuse_other_comparison
+from sfumato.workflow.verifying.stored_parts import FOLDER as PARTS
 from sfumato.workflow.verifying.untrusted import UntrustedFolder, quoted
 from sfumato.workflow.verifying.verification import Finding, Verification
 
@@ -57,13 +59,16 @@ def verify(
     public_key: str | Path | None = None,
     ledger: Ledger | str | Path | None = None,
     allow_demonstration: bool = False,
+    data: TableLike = None,
+    table: str | None = None,
 ) -> Verification:
     """Check the release in `folder` (the one with `public/` in it, or the public folder itself).
 
     `original` and `population` are tables or files for claims that compare with them. `public_key` names
     the file of the key you expect the signature from; without it a signature is checked against the key it
     brings along. `ledger` is where claims about a process, such as differential privacy, were paid for.
-    `allow_demonstration` accepts a release that was made with a seed.
+    `allow_demonstration` accepts a release that was made with a seed. `data` is where the rows are that were published into a
+    database (its URL or file, with `table`).
     """
     from sfumato.workflow.verifying.claims import check_claims, references_of
     from sfumato.workflow.verifying.entered import check_entry
@@ -85,6 +90,8 @@ def verify(
             schema = read_schema(certificate)
             parts.refuse_foreign_files(certificate, schema)
             kind = content_kind(certificate)
+            if not kind.has_parts:
+                public.refuse(PARTS)
             kind.refuse_other_facts(certificate, schema)
             refuse_other_comparison(certificate.composition)
             parts.refuse_other_attacks(certificate)
@@ -92,18 +99,19 @@ def verify(
             findings.append(parts.stated_only(certificate))
             signature, signer = _check_signature(public, content, public_key)
             findings.append(signature)
-            data, read = kind.read(certificate, schema, Path(private))
+            beside = FolderAtHand(public, _table_of_rows(data, table))
+            content_data, read = kind.read(certificate, schema, Path(private), beside)
             findings.extend(read)
             compared = references_of(certificate, schema, original, population)
-            findings.extend(check_claims(certificate, schema.replace(folder=private), data, compared, ledger))
-            entry = None if ledger is None else check_entry(certificate, data, ledger)
+            findings.extend(check_claims(certificate, schema.replace(folder=private), content_data, compared, ledger))
+            entry = None if ledger is None else check_entry(certificate, content_data, ledger)
             findings.extend([] if entry is None else [entry])
             if all(finding.passed is not False for finding in findings):
-                making = kind.check_making(certificate, data, Path(private), ledger)
+                making = kind.check_making(certificate, content_data, Path(private), ledger)
                 findings.extend([] if making is None else [making])
             if all(finding.passed is not False for finding in findings):
                 _refuse_other_form(content, raw, "the certificate")
-                findings.append(parts.check_card(certificate, data, signer, Path(private)))
+                findings.append(parts.check_card(certificate, content_data, signer, Path(private)))
     except VerificationFailed as error:
         findings.append(Finding("release", False, str(error)))
     return Verification(str(place), tuple(findings), certificate, allow_demonstration)
@@ -131,9 +139,20 @@ def open_release(folder: str | Path) -> Iterator[OpenRelease]:
         schema = read_schema(certificate)
         _check_files(public, certificate, Path(private))
         kind = content_kind(certificate)
+        if not kind.has_parts:
+            public.refuse(PARTS)
         kind.refuse_other_facts(certificate, schema)
-        data = kind.opened(certificate, schema, Path(private))
+        data = kind.opened(certificate, schema, Path(private), FolderAtHand(public))
         yield OpenRelease(data, schema.replace(folder=private), certificate)
+
+
+def _table_of_rows(data: TableLike, table: str | None) -> Microdata | None:
+    """The table that is said to hold the rows, wherever it is; it is asked and never read whole."""
+    if data is None:
+        return None
+    from sfumato.engines.sources import read
+
+    return data if isinstance(data, Microdata) else read(data, table=table)
 
 
 def certificate_of(folder: str | Path) -> Certificate:
@@ -151,7 +170,7 @@ def _public_folder(place: Path) -> Iterator[UntrustedFolder]:
     chosen = inner if inner.is_symlink() or inner.exists() else place.resolve()
     if chosen != inner and not any(os.path.lexists(chosen / name) for name in (CERTIFICATE, *_OF_A_RELEASE)):
         raise SourceError(f"'{place}' is no release folder: neither a certificate.json nor any other file of a release is in it")
-    with untrusted.untrusted(chosen) as public:
+    with untrusted.untrusted(chosen, folders=(PARTS,)) as public:
         if CERTIFICATE not in public.names:
             raise VerificationFailed("the folder has no certificate.json, so there is nothing it claims")
         yield public

@@ -36,7 +36,8 @@ Population = Annotated[
 def classes_of(released: ReleasedTable) -> Classes:
     """The classes of a release, with units where its schema names them."""
     unit = released.schema.unit
-    return Classes.of(released.table, quasi_of(released), unit=unit if unit in released.table.column_names else None)
+    published = unit if unit in released.table.column_names else None
+    return Classes.of(released.table, quasi_of(released), unit=published, counts=released.counts)
 
 
 class FromSample(Measure[Original, Released]):
@@ -66,6 +67,7 @@ class ProsecutorRisk(Measure[object, ReleasedTable]):
 
     threshold: Annotated[PositiveShare, "the risk above which records are counted"] = 0.2
     key: ClassVar[str] = "prosecutor_risk"
+    of_groups: ClassVar[bool] = True
     of_rows_alone: ClassVar[bool] = True
 
     def score(self, original: object, released: ReleasedTable) -> Score:
@@ -136,6 +138,7 @@ class SampleUniques(Measure[object, ReleasedTable]):
     """Share of records that are alone in their class."""
 
     key: ClassVar[str] = "uniques"
+    of_groups: ClassVar[bool] = True
     of_rows_alone: ClassVar[bool] = True
 
     def score(self, original: object, released: ReleasedTable) -> Score:
@@ -159,7 +162,7 @@ def units_of(released: ReleasedTable) -> int:
     """How many people a blind guess is among: the units of the release, or its records."""
     unit = released.schema.unit
     if unit is None or unit not in released.table.column_names:
-        return int(released.table.num_rows)
+        return released.released_records
     return len(released.table.column(unit).unique())
 
 

@@ -1,0 +1,388 @@
+"""Rows about people that an engine wrote and keeps: what is promised about their classes is measured on their groups.
+
+The rows are in several Parquet files beside the certificate, or in a table of a database. This process knows them by their
+groups (quasi-identifiers and promised values, with counts), which a query of its own read back from what was written. The
+certificate covers `stored.json`: for files their names, lengths, rows, digests and the root of the tree over these; for a table
+the digest of its content.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import pyarrow as pa
+
+from sfumato.core.certificate import Certificate, Claim, measured_numbers, plain
+from sfumato.core.errors import Unsupported, VerificationFailed
+from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
+from sfumato.core.plain_data import Plain, PlainDict
+from sfumato.core.view import Score, View
+from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.released import ReleasedTable, ShownValue
+from sfumato.data.schema import Schema
+from sfumato.engines.destinations import Destination, ParquetFolder, Staged
+from sfumato.report.content import plain_details
+from sfumato.report.wording import counted
+from sfumato.workflow.contents.base import Content, Files, FolderAtHand, Format, Page, Saved, entered, without_hierarchies_in
+from sfumato.workflow.earlier.comparing import Together
+from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
+from sfumato.workflow.publishing.columns import with_sensitive_hierarchies
+from sfumato.workflow.publishing.grouped_rows import GroupedRows, Tied
+from sfumato.workflow.publishing.written_files import describe_bytes, describe_file, pretty, recipe_of, with_whole_paths
+from sfumato.workflow.verifying.stored_parts import FOLDER, MOST_FILES, StoredFile, grouped_parts, merkle_root, read_manifest
+from sfumato.workflow.verifying.verification import Finding
+
+if TYPE_CHECKING:
+    from sfumato.core.progress import Progress
+    from sfumato.ledger.chain import Entry
+    from sfumato.ledger.ledger import Ledger
+    from sfumato.workflow.publishing.scoring import Checked, Checks
+    from sfumato.workflow.release import Release
+
+SCHEMA = "schema.toml"
+STORED = "stored.json"
+FORMAT = "sfumato-stored-rows-1"
+#: The folder of the parts, inside the public one.
+PARTS = FOLDER
+
+
+@dataclass(frozen=True, eq=False)
+class StoredRows(Content):
+    """A table about people that stays where an engine wrote it.
+
+    `public`, `owners`, `units`, `hierarchies`, `ranges`, `records`, `exact` and the rest are those of `Rows`. `written_to` holds
+    what was written until it is published; afterwards it only says what was.
+    """
+
+    stored: GroupedRows = field(repr=False)
+    written_to: Staged = field(repr=False)
+    destination: Destination
+    published_types: pa.Schema = field(repr=False)
+    public: Schema = field(repr=False)
+    owners: Schema = field(repr=False)
+    references: References = field(repr=False)
+    units: UnitCounts | None = field(default=None, repr=False)
+    hierarchies: Mapping[str, Hierarchy] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    ranges: Mapping[str, Mapping[str, ShownValue]] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    records: int = 0
+    exact: tuple[Score, ...] = ()
+    loss_per_attribute: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    known_cells: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    manifest: bytes = field(default=b"", repr=False)
+
+    named_in_certificates: ClassVar[bool] = True
+    has_parts: ClassVar[bool] = True
+
+    @property
+    def data(self) -> GroupedRows:
+        """What is known here of the rows."""
+        return self.stored
+
+    @property
+    def schema(self) -> Schema:
+        """Roles and types of what is published."""
+        return self.public
+
+    @property
+    def owner_schema(self) -> Schema:
+        """The same with the hierarchies of sensitive columns, so that distances over them can be measured again."""
+        return with_sensitive_hierarchies(self.public, self.owners)
+
+    @property
+    def references_for_claims(self) -> dict[str, Any]:  # arguments of `verify`
+        """The tables that claims compare with, by their names in `verify`."""
+        return {"original": self.references.original, "population": self.references.population}
+
+    def written(self) -> tuple[Self, Files]:
+        """The rows are written by now; what describes them is put together."""
+        manifest = pretty(self._described())
+        files = {STORED: {**describe_bytes(manifest), "rows": self.stored.num_rows}}
+        return dataclasses.replace(self, manifest=manifest), files
+
+    def _described(self) -> PlainDict:
+        """What `stored.json` says."""
+        about: PlainDict = {"format": FORMAT, "rows": self.stored.num_rows}
+        if not isinstance(self.destination, ParquetFolder):
+            from sfumato.engines.row_digest import row_sums
+
+            return {**about, "content": row_sums(self.written_to.relation).content_digest()}
+        files = [StoredFile(each.name, each.bytes, each.rows, each.sha256) for each in self.written_to.files]
+        return {**about, "files": [dataclasses.asdict(each) for each in files], "root": merkle_root(files)}
+
+    def claims(self, guarantees: Sequence[Guarantee]) -> tuple[Claim, ...]:
+        """Measured by the plain verifier on the groups of what was written."""
+        of_classes = [each for each in guarantees if isinstance(each, ClassGuarantee)]
+        return claims_of(self.stored, self.owners, of_classes, self.references, units=self.units)
+
+    def view(self, facts: Plain, name: str = "release") -> View[ReleasedTable, Schema]:
+        """The columns that were grouped, each row with how many records it stands for."""
+        groups, described = self.stored.groups, self._of_groups()
+        rows = ReleasedTable(
+            groups.table, described, self.hierarchies, self.records, self.ranges, self.known_cells, groups.counts
+        )
+        return View(rows, described, facts, name)
+
+    def _of_groups(self) -> Schema:
+        names = self.stored.groups.table.column_names
+        return self.public.replace(columns={name: self.public.columns[name] for name in names})
+
+    def checked(self, checks: Checks, facts: Plain, progress: Progress) -> Checked:
+        """Scores of the classes alone; what needs records was refused before."""
+        from sfumato.workflow.publishing.scoring import run_checks
+
+        return run_checks(
+            checks, None, lambda measure: self.view(facts).result, lambda: self.view(facts), progress, exact=self.exact
+        )
+
+    def entry(self, facts: Plain, files: Files) -> PlainDict:
+        """Promises, measured numbers, and the digest of what describes the rows."""
+        return {
+            "content": type(self).__name__,
+            "sha256": files[STORED]["sha256"],
+            "rows": files[STORED]["rows"],
+            "claims": measured_numbers((claim["guarantee"], claim["measured"]) for claim in facts["claims"]),
+            "promised": [claim["promised"] for claim in facts["claims"]],
+            "method": facts["method"],
+            "fingerprint": facts["fingerprint"],
+            "schema": facts["schema"],
+            **({} if facts["private"] else {"seeded": True}),
+        }
+
+    def enter(self, ledger: Ledger, facts: Plain, files: Files) -> tuple[Entry, Together]:
+        """The entry, with the groups kept beside the ledger; what somebody learns who holds this release and earlier ones."""
+        from sfumato.workflow.earlier.comparing import Newest, compared_both_ways, keep_reading, keep_rows, store_of
+        from sfumato.workflow.earlier.readings import Reading
+        from sfumato.workflow.earlier.stored_groups import to_bytes
+
+        reading = Reading.of(self, facts["transparency"], store_of(ledger))
+        kept, digest = reading.to_json(), str(files[STORED]["sha256"])  # what can fail fails before anything is entered
+        view, payload = self.view(facts, "this release"), self.entry(facts, files)
+        with keep_rows(ledger, to_bytes(view.result), digest):
+            entry = entered(ledger, self.public.dataset, payload)
+        keep_reading(ledger, entry.hash, kept)
+        new = Newest(view, entry, digest, reading, facts["fingerprint"])
+        return entry, compared_both_ways(ledger, new, self.references.original)
+
+    def save(self, folder: Path, format: Format, release: Release[Content]) -> Saved:
+        """The parts in their place, what describes them, the schema, and the hierarchies that were declared."""
+        from sfumato.workflow.publishing.appearing import write_bytes
+        from sfumato.workflow.publishing.columns import schema_with_hierarchies
+
+        if isinstance(self.destination, ParquetFolder):
+            if self.destination.path != folder / PARTS:
+                raise Unsupported(
+                    "the rows of this release are where destination= put them, with all that belongs to them: copy that folder"
+                )
+            self.written_to.publish()
+        guarantees = [each for each in release.guarantees if isinstance(each, ClassGuarantee)]
+        schema = schema_with_hierarchies(
+            self.public,
+            self.owners,
+            self.stored.groups.table,
+            guarantees,
+            self.hierarchies,
+            self.references,
+            folder,
+            self.ranges,
+        )
+        write_bytes(folder / STORED, self.manifest)
+        write_bytes(folder / SCHEMA, schema.to_toml().encode())
+        files: dict[str, Any] = {STORED: {**describe_file(folder / STORED), "rows": self.stored.num_rows}}
+        for path in sorted(folder.iterdir()):
+            if path.is_file():
+                files.setdefault(path.name, describe_file(path))
+        return Saved(files, release.published.claims, schema, ())
+
+    def owner_files(self, release: Release[Content]) -> dict[str, bytes]:
+        """Scores, how the search went, the whole schema and the recipe."""
+        scores = [dataclasses.asdict(dataclasses.replace(score, parts=dict(score.parts))) for score in release.owner.scores]
+        source = self.owners if self.references.original is None else self.references.original.schema
+        return {
+            "scores.json": pretty({"scores": scores, "loss_per_attribute": dict(self.loss_per_attribute)}),
+            "details.json": pretty(plain_details(release.details)),
+            SCHEMA: with_whole_paths(source).to_toml().encode(),
+            "recipe.toml": recipe_of(release),
+        }
+
+    def owner_figures(self, release: Release[Content]) -> dict[str, str]:
+        """Loss per attribute and the recodings that were looked at."""
+        from sfumato.workflow.publishing.figures import figures_of_search
+
+        return figures_of_search(self.loss_per_attribute, self.hierarchies, release.details)
+
+    # In a stranger's folder
+
+    @classmethod
+    def files(cls, certificate: Certificate, schema: Schema) -> tuple[AbstractSet[str], AbstractSet[str]]:
+        """What describes the rows, the schema, and the hierarchies that it names."""
+        from sfumato.workflow.verifying.folder_parts import refuse_other_trees
+
+        trees = {column.hierarchy.file for column in schema.columns.values() if column.hierarchy and column.hierarchy.file}
+        refuse_other_trees(trees)
+        return {STORED, SCHEMA, *trees}, {STORED, SCHEMA, *trees}
+
+    @classmethod
+    def refuse_other_facts(cls, certificate: Certificate, schema: Schema) -> None:
+        """Checked against the words that searches have."""
+        from sfumato.workflow.verifying.transparency import refuse_other_facts
+
+        refuse_other_facts(certificate, schema)
+        cls.refuse_other_details(certificate)
+
+    @classmethod
+    def read(
+        cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand
+    ) -> tuple[GroupedRows, list[Finding]]:
+        """The rows by their groups, part by part or asked of the engine that holds them."""
+        from sfumato.workflow.verifying import folder_parts as parts
+        from sfumato.workflow.verifying.transparency import check_texts, refuse_levels_not_shown
+
+        stored, findings = cls._read(certificate, schema, folder, beside)
+        empty = pa.table({name: pa.array([], pa.string()) for name in stored.column_names})
+        parts.refuse_names(certificate, schema, empty)
+        findings.append(parts.check_schema_file(schema, list(stored.column_names), folder))
+        parts.refuse_other_hierarchies(schema, folder)
+        described = schema.replace(folder=str(folder))
+        refuse_levels_not_shown(certificate, described, stored.groups.table)
+        return stored, [*findings, *check_texts(certificate, described, stored.groups.table)]
+
+    @classmethod
+    def _read(
+        cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand
+    ) -> tuple[GroupedRows, list[Finding]]:
+        stated = read_description(folder / STORED, certificate)
+        names = _pseudonyms(certificate, schema)
+        grouped = tuple(dict.fromkeys([*schema.quasi, *_promised(certificate)]))
+        if "files" not in stated:
+            beside.public.refuse(FOLDER)
+            return _asked(stated, schema, grouped, names, beside)
+        order: dict[str, None] = {}
+        with beside.public.inside(FOLDER, MOST_FILES) as parts:
+            read = grouped_parts(
+                parts,
+                stated["files"],
+                schema,
+                folder,
+                columns=grouped,
+                pseudonyms=names,
+                each=lambda rows: order.update(dict.fromkeys(rows.column_names)),
+            )
+        tied = {name: Tied(each.several_records, each.several_classes) for name, each in read.ties.items()}
+        files = counted(len(stated["files"]), "file")
+        text = f"{counted(stated['rows'], 'row')} in {files}: the digests of all, the order and the form are those certified"
+        return GroupedRows(read.groups, tuple(order or schema.columns), tied), [Finding("data", True, text)]
+
+    @classmethod
+    def opened(cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand) -> GroupedRows:
+        """The rows by their groups, whatever else is said about them."""
+        return cls._read(certificate, schema, folder, beside)[0]
+
+    @classmethod
+    def check_claim(
+        cls,
+        claim: Claim,
+        certificate: Certificate,
+        schema: Schema,
+        data: Any,  # what `read` returned
+        references: References,
+    ) -> list[Finding]:
+        """Stated again from its guarantee, and measured again on the groups."""
+        from sfumato.workflow.verifying.claims import check_class_claim
+
+        return check_class_claim(claim, certificate, schema, data, references)
+
+    @classmethod
+    def entry_facts(cls, certificate: Certificate) -> Mapping[str, Sequence[object]]:
+        """Promises and numbers as the entry keeps them."""
+        facts = certificate.to_mapping()
+        return {
+            "content": [cls.__name__],
+            "sha256": [facts["files"][STORED]["sha256"]],
+            "rows": [facts["files"][STORED].get("rows")],
+            "claims": [plain(certificate.measured)],
+            "promised": [[claim["promised"] for claim in facts["claims"]]],
+            "method": [facts["method"]],
+            "fingerprint": [facts["fingerprint"]],
+            "schema": [without_hierarchies_in(facts["schema"])],
+            "seeded": [None] if certificate.private else [True],
+        }
+
+    @classmethod
+    def check_making(
+        cls, certificate: Certificate, data: object, folder: Path, ledger: Ledger | str | Path | None
+    ) -> Finding | None:
+        """Whether the method that made rows is known at all."""
+        from sfumato.workflow.verifying.stated_results import check_stated_rows
+
+        return check_stated_rows(certificate)
+
+    @classmethod
+    def page(cls, certificate: Certificate, data: Any) -> Page:  # what `read` returned
+        """Classes, and the risk of somebody who is known to be among the rows."""
+        from sfumato.workflow.publishing.figures import class_page
+
+        return class_page(certificate, data)
+
+
+def read_description(path: Path, certificate: Certificate) -> PlainDict:
+    """What `stored.json` says of the rows, in the one form that releases write it; its digest was compared before."""
+    from sfumato.workflow.verifying.untrusted import parse_json
+
+    raw = path.read_bytes()
+    stated = parse_json(raw, STORED)
+    sound = isinstance(stated, dict) and stated.get("format") == FORMAT and pretty(stated) == raw
+    if not sound or type(stated.get("rows")) is not int or stated["rows"] != certificate.files[STORED].get("rows"):
+        raise VerificationFailed(f"{STORED} is not written as releases write it, or counts other rows than the certificate")
+    if set(stated) == {"format", "rows", "content"} and isinstance(stated["content"], str):
+        return {"rows": stated["rows"], "content": stated["content"]}
+    if set(stated) != {"format", "rows", "files", "root"}:
+        raise VerificationFailed(f"{STORED} says something else of the rows than releases say")
+    files = read_manifest(stated["files"])
+    if sum(each.rows for each in files) != stated["rows"] or merkle_root(files) != stated["root"]:
+        raise VerificationFailed(f"{STORED} contradicts itself: its rows, or the root over its files, are others")
+    return {"rows": stated["rows"], "files": files}
+
+
+def _asked(
+    manifest: PlainDict, schema: Schema, grouped: tuple[str, ...], names: Sequence[str], beside: FolderAtHand
+) -> tuple[GroupedRows, list[Finding]]:
+    """The table where the rows are, asked by the engine that holds it."""
+    from sfumato.engines.row_digest import row_sums
+    from sfumato.workflow.publishing.regrouping import regrouped, tied_names
+
+    if beside.rows is None:
+        raise VerificationFailed(
+            "the rows of this release are in a database. Name it and the table (data=, --data with --table) to check them"
+        )
+    relation = beside.rows.relation
+    if set(relation.schema().names) != set(schema.columns):
+        raise VerificationFailed("the table does not have the columns that the certificate describes")
+    sums = row_sums(relation, list(schema.columns))
+    if sums.rows != manifest["rows"] or sums.content_digest() != manifest["content"]:
+        raise VerificationFailed("the table does not hold the rows that were certified: their digest differs")
+    tied = {name: tied_names(relation, name, schema.quasi) for name in names}
+    text = f"{sums.rows:,} rows in a table: their digest is the one that was certified"
+    caveat = "an order-free digest finds every accidental change; it does not bind somebody who can choose rows and has much time"
+    unit = schema.unit if schema.unit in schema.columns else None
+    groups = regrouped(relation, grouped, schema.quasi, unit)
+    order = tuple(name for name in relation.schema().names if name in schema.columns)
+    return GroupedRows(groups, order, tied), [Finding("data", True, text, caveat=caveat)]
+
+
+def _pseudonyms(certificate: Certificate, schema: Schema) -> tuple[str, ...]:
+    from sfumato.workflow.verifying.transparency import names_in
+
+    return tuple(name for name in names_in(certificate.transparency, "pseudonymised_columns") if name in schema.columns)
+
+
+def _promised(certificate: Certificate) -> list[str]:
+    """Sensitive columns that claims are about, as their parameters name them."""
+    named = (claim.parameters.get("attribute") for claim in certificate.claims)
+    columns = certificate.schema.get("columns", {})
+    return [name for name in named if isinstance(name, str) and name in columns]

@@ -1,0 +1,41 @@
+"""Rows that are elsewhere, as this process knows them: by their groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from sfumato.measures.guarantees.grouped import GroupedTable
+
+
+@dataclass(frozen=True)
+class Tied:
+    """Of a column of pseudonyms: whether one has several records, and whether one has records in several classes."""
+
+    several_records: bool
+    several_classes: bool
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedRows:
+    """Rows that are elsewhere, as this process knows them: groups of some columns, the names of all, and what pseudonyms tie."""
+
+    groups: GroupedTable = field(repr=False)
+    column_names: tuple[str, ...]
+    pseudonyms: Mapping[str, Tied] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return self.groups.records
+
+    @property
+    def num_columns(self) -> int:
+        """How many columns the rows have."""
+        return len(self.column_names)
+
+    def tied(self, name: str, *, people: bool) -> bool:
+        """Whether pseudonyms of a column tie records together: in several classes where `people` are counted, else at all."""
+        tied = self.pseudonyms[name]
+        return tied.several_classes if people else tied.several_records

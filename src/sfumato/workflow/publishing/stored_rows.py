@@ -1,0 +1,138 @@
+"""Rows that an engine recodes and writes itself: this process sees cells and classes, never a record.
+
+Group once, search on the cells, and let the engine join its rows with two small tables: which cell goes into which class, and
+what a class shows. Names become pseudonyms inside the engine. What was written is grouped again by another query before
+anybody else can see it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from sfumato.anonymity.pseudonyms import Pseudonyms, with_pseudonyms
+from sfumato.core.errors import Unsupported, all_at_once
+from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.data.recoding import RecodingTable
+from sfumato.data.relation import COUNT
+from sfumato.engines import class_queries
+from sfumato.engines.destinations import Staged, staged
+from sfumato.engines.snapshots import Snapshot, plannable
+from sfumato.workflow.contents.stored_rows import StoredRows
+from sfumato.workflow.publishing.columns import released_schema
+from sfumato.workflow.publishing.grouped_rows import GroupedRows
+from sfumato.workflow.publishing.recoded_rows import about_search, searched, trees_of
+from sfumato.workflow.publishing.regrouping import regrouped, tied_names
+from sfumato.workflow.publishing.scoring import exact_loss, shown_ranges
+from sfumato.workflow.publishing.units_in_engine import units_of_classes
+
+if TYPE_CHECKING:
+    from sfumato.anonymity.search.base import Search
+    from sfumato.data.class_table import ClassTable
+    from sfumato.data.relation import Relation
+    from sfumato.engines.destinations import Destination
+    from sfumato.workflow.contents.base import Draft
+    from sfumato.workflow.protect import ReleaseRequest
+
+
+@contextmanager
+def stored_rows(request: ReleaseRequest, search: Search, destination: Destination) -> Iterator[Draft[StoredRows]]:
+    """Search, and let the engine write the recoded rows where nobody sees them; they are gone when the block ends, unless the
+    draft's content was published."""
+    people, plan, progress = request.people, request.plan, request.progress
+    refuse_what_needs_rows(request)
+    outcome = searched(request, search)
+    codes, recoding = outcome.table, outcome.result
+    recoding_table = RecodingTable.of(recoding, codes.keys, codes.quasi)
+    relation = plannable(people.relation.held if isinstance(people.relation, Snapshot) else people.relation)
+    class_queries.check_recoding(recoding_table, plan.delivered, list(relation.fields))
+    note_counts(people.relation, codes)
+    rows, uploads = class_queries.release_plan(relation.fields, recoding_table, plan.keep)
+    # The scope is the column's name, as in `replace_names`; the key travels as a table, in no statement.
+    rows, keys = with_pseudonyms(rows, {name: Pseudonyms(request.key, scope=name) for name in plan.pseudonymised})
+    units = None if plan.unit_to_count is None else units_of_classes(relation, recoding_table, plan.unit_to_count, request)
+    with staged(relation, rows, {**uploads, **keys}, destination, order=plan.keep, progress=progress) as written:
+        class_queries.check_all_assigned(recoding_table, written.rows)
+        progress("grouping what was written", 0, 1)
+        ranges = shown_ranges(codes, recoding)
+        content = StoredRows(
+            stored=table_of(written, request),
+            written_to=written,
+            destination=destination,
+            published_types=written.relation.schema(),
+            public=released_schema(plan.schema, written.relation.schema().empty_table()),
+            owners=plan.schema,
+            references=request.references,
+            units=units,
+            hierarchies=MappingProxyType(trees_of(codes)),
+            ranges=ranges,
+            records=codes.records,
+            exact=(exact_loss(recoding.loss(codes.weights)), *outcome.scores),
+            loss_per_attribute=MappingProxyType(dict(zip(codes.quasi, recoding.loss_per_attribute().tolist(), strict=True))),
+            known_cells=MappingProxyType(codes.known_cells),
+        )
+        transparency, notices = about_search(outcome, request, ranges, content.stored.groups.table)
+        yield request.draft(
+            content,
+            request.guarantees,
+            outcome.method,
+            transparency,
+            outcome.details,
+            notices=(*notices, *_not_counted(request)),
+        )
+
+
+def table_of(written: Staged, request: ReleaseRequest) -> GroupedRows:
+    """What was written, by its groups: quasi-identifiers and the values that promises are about."""
+    plan = request.plan
+    grouped = grouped_columns(plan.quasi, request.guarantees)
+    unit = plan.schema.unit if plan.schema.unit in plan.keep else None
+    return GroupedRows(
+        groups=regrouped(written.relation, grouped, plan.quasi, unit),
+        column_names=tuple(written.relation.schema().names),
+        pseudonyms=MappingProxyType({name: tied_names(written.relation, name, plan.quasi) for name in plan.pseudonymised}),
+    )
+
+
+def grouped_columns(quasi: Sequence[str], guarantees: Sequence[ClassGuarantee]) -> tuple[str, ...]:
+    """The columns by which rows are judged: quasi-identifiers, and sensitive ones that a promise is about."""
+    return tuple(dict.fromkeys([*quasi, *(each.sensitive for each in guarantees if each.sensitive is not None)]))
+
+
+def refuse_what_needs_rows(request: ReleaseRequest) -> None:
+    """All that this path cannot do, at once, before anything long is begun."""
+    schema, faults = request.plan.schema, []
+    sets = [name for name in request.plan.keep if schema.columns[name].items is not None]
+    if sets:
+        faults.append(f"columns of sets ({', '.join(sets)}) are written in one order of their items, which engines do not know")
+    if any(getattr(each, "items", None) for each in request.guarantees):
+        faults.append("promises about known items look at single records")
+    all_at_once(Unsupported, "rows that stay in the engine (leave destination= out to protect the table in this process)", faults)
+
+
+def note_counts(relation: Relation, codes: ClassTable) -> None:
+    """How often each value of a grouped column occurs follows from the cells: nobody has to ask the engine again."""
+    if not isinstance(relation, Snapshot):
+        return
+    counts = pa.array(codes.cell_counts)
+    for name in codes.keys.column_names:
+        cells = pa.table({name: codes.keys.column(name), COUNT: counts}).unify_dictionaries()
+        column = cells.group_by([name], use_threads=False).aggregate([(COUNT, "sum")])
+        relation.note_counts(name, column.select([name, f"{COUNT}_sum"]).rename_columns([name, COUNT]))
+
+
+def _not_counted(request: ReleaseRequest) -> tuple[str, ...]:
+    """Columns that are published as they are, of which nobody counted how many people one value names."""
+    plan = request.plan
+    grouped = {*grouped_columns(plan.quasi, request.guarantees), *plan.pseudonymised}
+    others = [name for name in plan.keep if name not in grouped]
+    if not others:
+        return ()
+    return (
+        f"columns that are published as they are and were not counted: {', '.join(map(repr, others))}. Whoever knows a value "
+        "that one record alone has finds the record. Should one be a quasi-identifier?",
+    )

@@ -1,0 +1,71 @@
+"""Publishing rows that stay in their engine: into a folder of Parquet files, or a table of a database.
+
+A folder appears whole, with certificate and cards, or not at all; a table appears when it was verified and entered. What comes
+into this process is said in `stored_rows`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sfumato.core.errors import Unsupported, all_at_once
+from sfumato.engines.destinations import Destination, ParquetFolder
+from sfumato.workflow.contents.stored_rows import PARTS, StoredRows
+from sfumato.workflow.publishing.appearing import appearing_folder, make_folder
+from sfumato.workflow.publishing.forecast import refuse_too_many_cells
+from sfumato.workflow.publishing.publish import publish
+from sfumato.workflow.publishing.saving import fill_folder, propose_signing, signing_key
+from sfumato.workflow.publishing.scoring import measure_key
+from sfumato.workflow.publishing.stored_rows import stored_rows
+
+if TYPE_CHECKING:
+    from sfumato.anonymity.search.base import Search
+    from sfumato.ledger.ledger import Ledger
+    from sfumato.workflow.protect import ReleaseRequest
+    from sfumato.workflow.publishing.scoring import Checks
+    from sfumato.workflow.release import Release
+
+
+def store(
+    request: ReleaseRequest,
+    search: Search,
+    destination: Destination,
+    *,
+    ledger: Ledger | str | Path | None,
+    checks: Checks,
+    overwrite: bool,
+    sign: Path | None,
+    memory: int,
+) -> Release[StoredRows]:
+    """Search, write, verify, enter and publish, without a row in this process."""
+    refuse_checks_of_records(checks)
+    key, progress = signing_key(sign), request.progress
+    promised = [each.sensitive for each in request.guarantees if each.sensitive is not None]
+    refuse_too_many_cells(request.people, promised, memory)
+    if not isinstance(destination, ParquetFolder):
+        with stored_rows(request, search, destination) as draft:
+            release = publish(draft, ledger, checks=checks, progress=progress)
+            draft.content.written_to.publish()
+        return release
+    with appearing_folder(destination.path, overwrite=overwrite) as hidden:
+        make_folder(hidden / "public", 0o755)
+        with stored_rows(request, search, replace(destination, path=hidden / "public" / PARTS)) as draft:
+            release = publish(draft, ledger, checks=checks, progress=progress)
+            progress("saving", 0, 1)
+            release.note_saved(fill_folder(release, hidden, "parquet", key))
+    progress("saving", 1, 1)
+    propose_signing(key)
+    return release
+
+
+def refuse_checks_of_records(checks: Checks) -> None:
+    """Measures and attacks that look at single records, all at once, before the long work."""
+    faults = [f"{measure_key(measure)} compares records" for measure in checks.measures if not measure.of_groups]
+    faults += [f"{type(attack).__name__} looks people up" for attack in checks.attacks if attack.needs]
+    all_at_once(
+        Unsupported,
+        "measured on records, which stay in the engine (to measure them, protect a sample of the table without destination=)",
+        faults,
+    )

@@ -1,0 +1,121 @@
+"""The same release wherever the rows are, and wherever they go: content digests agree, whatever order and partitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sfumato as sf
+from sfumato.cli.main import run
+from sfumato.core.errors import InputError
+from sfumato.data.schema import Column
+from sfumato.engines.row_digest import table_sums
+from sfumato.engines.write import write_table
+from tests.workflow.people import schema, table
+
+PROMISES = [sf.KAnonymity(5), sf.DistinctLDiversity(2, "disease")]
+SEARCHES = {"lattice": sf.Lattice(suppression=0.05), "mondrian": sf.Mondrian()}
+DESCRIBED = schema(name=Column(role="identifier", pseudonym=True))
+
+
+def rows_in(folder: Path) -> pa.Table:
+    return pa.concat_tables([pq.read_table(part) for part in sorted((folder / "public" / "data").iterdir())])
+
+
+def shuffled(rows: pa.Table, seed: int) -> pa.Table:
+    return rows.take(np.random.default_rng(seed).permutation(rows.num_rows))
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, tuple[str, Any]]]:
+    """The owner's key, and per search digest and measured numbers of the release that is made in this process."""
+    key = tmp_path_factory.mktemp("key") / "owner.key"
+    releases = {
+        name: sf.protect(sf.read(table(1_500), DESCRIBED), PROMISES, search, key=key) for name, search in SEARCHES.items()
+    }
+    return key, {
+        name: (table_sums(release.data).content_digest(), release.certificate.measured) for name, release in releases.items()
+    }
+
+
+def check(
+    people: sf.Microdata, name: str, folder: Path, expected: tuple[Path, dict[str, tuple[str, Any]]], original: Any = None
+) -> None:
+    key, releases = expected
+    release = sf.protect(people, PROMISES, SEARCHES[name], destination=folder, key=key)
+    assert (table_sums(rows_in(folder)).content_digest(), release.certificate.measured) == releases[name]
+    assert sf.verify(folder, original=original).accepted
+
+
+@pytest.mark.parametrize("search", SEARCHES)
+def test_from_a_frame_in_memory(search: str, tmp_path: Path, expected: Any) -> None:
+    check(sf.read(shuffled(table(1_500), 1), DESCRIBED), search, tmp_path / "out", expected)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("search", SEARCHES)
+def test_from_postgres_to_a_folder(search: str, tmp_path: Path, expected: Any, postgres_url: str) -> None:
+    write_table(shuffled(table(1_500), 2), postgres_url, table_name="stored_people", overwrite=True)
+    people = sf.read(postgres_url, DESCRIBED, table="stored_people")
+    check(people, search, tmp_path / "out", expected)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+@pytest.mark.parametrize("search", SEARCHES)
+def test_from_spark_to_a_folder(search: str, tmp_path: Path, expected: Any, spark: Any) -> None:
+    frame = spark.createDataFrame(shuffled(table(1_500), 3).to_pandas()).repartition(3)
+    check(sf.read(frame, DESCRIBED), search, tmp_path / "out", expected)
+
+
+@pytest.mark.parametrize("engine", ["memory", "duckdb"])
+def test_into_a_table_of_duckdb(engine: str, tmp_path: Path, expected: Any) -> None:
+    key, releases = expected
+    pq.write_table(table(1_500), tmp_path / "people.parquet")
+    people = sf.read(tmp_path / "people.parquet", DESCRIBED, engine=engine)
+    place = tmp_path / "published.duckdb"
+    release = sf.protect(people, PROMISES, SEARCHES["lattice"], destination=place, table_name="clinic", key=key)
+    release.save(tmp_path / "out")
+    assert not (tmp_path / "out" / "public" / "data").exists()
+    assert table_sums(sf.read(place, table="clinic", engine="memory").table()).content_digest() == releases["lattice"][0]
+    assert sf.verify(tmp_path / "out", data=place, table="clinic").accepted
+    unseen = sf.verify(tmp_path / "out")
+    assert not unseen.accepted and "are in a database" in unseen.explain()
+    with pytest.raises(InputError, match="already has a table"):
+        sf.protect(people, PROMISES, SEARCHES["lattice"], destination=place, table_name="clinic", key=key)
+
+
+def test_a_table_that_was_changed_is_found(tmp_path: Path) -> None:
+    import duckdb
+
+    pq.write_table(table(1_500), tmp_path / "people.parquet")
+    people = sf.read(tmp_path / "people.parquet", schema(), engine="duckdb")
+    place = tmp_path / "published.duckdb"
+    sf.protect(people, PROMISES, SEARCHES["lattice"], destination=place).save(tmp_path / "out")
+    with duckdb.connect(str(place)) as connection:
+        connection.execute("UPDATE release SET visits = visits + 1 WHERE rowid = 7")
+    verification = sf.verify(tmp_path / "out", data=place, table="release")
+    assert not verification.accepted and "their digest differs" in verification.explain()
+
+
+@pytest.mark.postgres
+def test_from_postgres_into_a_table_beside_it(
+    tmp_path: Path, expected: Any, postgres_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key, releases = expected
+    write_table(shuffled(table(1_500), 4), postgres_url, table_name="stored_people", overwrite=True)
+    people = sf.read(postgres_url, DESCRIBED, table="stored_people")
+    options: dict[str, Any] = {"destination": postgres_url, "table_name": "stored_release", "overwrite": True, "key": key}
+    release = sf.protect(people, PROMISES, SEARCHES["lattice"], **options)
+    release.save(tmp_path / "out")
+    assert (
+        table_sums(sf.read(postgres_url, table="stored_release", engine="memory").table()).content_digest()
+        == (releases["lattice"][0])
+    )
+    assert run(["verify", str(tmp_path / "out"), "--data", postgres_url, "--table", "stored_release"]) == 0
+    assert "their digest is the one that was certified" in capsys.readouterr().out
