@@ -61,6 +61,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         queries,
         searches,
         sessions,
+        spark_sessions,
         starting,
         swapping,
         synthesis,
@@ -89,6 +90,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         groups.append(lambda: large.engine_cases(folder))
         groups.append(lambda: queries.long_cases(folder))
         groups.append(lambda: sessions.long_cases(folder))
+        groups.append(lambda: spark_sessions.long_cases(folder))
     missing: dict[str, None] = {}
     for group in groups:
         try:

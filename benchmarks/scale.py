@@ -1,7 +1,8 @@
 """Rows that stay in their engine: published and verified by DuckDB and Spark, with what this process takes for it.
 
-Tables are generated: 15 columns, fewer than twenty thousand cells whatever the number of rows. Each run has a process of its own, whose
-largest resident set is measured; the JVM of Spark is another process. Time is wall time here, because engines work beside us.
+Tables are generated: 15 columns, fewer than twenty thousand cells whatever the number of rows. Each run has a process of its own,
+whose largest resident set is measured; the JVM of Spark is another process. Time is wall time here, because engines work beside
+us.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 import typer
 from typer.exceptions import Abort, TyperException
 
-from sfumato.cli import compare, house, keys, ledger, publish, query, refute, releases, signals, tables
+from sfumato.cli import compare, doctor, house, keys, ledger, publish, query, refute, releases, signals, tables
 from sfumato.cli.output import NOWHERE, complain, fill_standard_streams, finish, pacify, put, show_every_character
 from sfumato.core import temporary
 from sfumato.core.errors import SfumatoError, SourceError
@@ -43,6 +43,7 @@ ledger.register(app)
 refute.register(app)
 keys.register(app)
 house.register(app)
+doctor.register(app)
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _STOPPED = "stopped; nothing was left half-written"

@@ -36,6 +36,10 @@ Digest = Annotated[
     bool,
     typer.Option("--digest/--no-digest", help="Note in the ledger, for the owner, whether the data changed; reads them once."),
 ]
+Timeout = Annotated[
+    float | None,
+    typer.Option("--timeout", help="The most seconds of a statement in the engine; then it is stopped, and stays charged."),
+]
 Encoding = Annotated[
     str | None,
     typer.Option("--encoding", help="The encoding of text files with private data, for instance cp1252; without it, UTF-8."),
@@ -90,6 +94,7 @@ def query(
     ] = None,
     version: Version = "",
     digest: Digest = True,
+    timeout: Timeout = None,
     encoding: Encoding = None,
     output: Annotated[str | None, typer.Option("--output", "-o", help="Publish the answer into this folder as well.")] = None,
     format: Format = "csv",
@@ -127,6 +132,7 @@ def query(
         version=version,
         digest=digest,
         seed=seed,
+        timeout=timeout,
     )
     declared = key_values(keys or ())
     questions = separated(question)

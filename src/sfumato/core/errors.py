@@ -9,6 +9,7 @@
     │   ├── HierarchyError      a hierarchy is not a tree over its leaves
     │   │   └── HierarchyGap    values of the data are missing from their hierarchy
     │   ├── SourceError         a file or table cannot be read
+    │   │   └── TimedOut        an engine did not answer in the time that a statement may take
     │   ├── RecipeError         a recipe contradicts itself
     │   ├── Unsupported         a combination of method, guarantee and data that is refused, with the reason
     │   └── MissingExtra        an optional dependency is needed
@@ -105,6 +106,14 @@ class HierarchyGap(HierarchyError):
 
 class SourceError(InputError):
     """A file or table cannot be read."""
+
+
+class TimedOut(SourceError):
+    """An engine did not answer within the seconds that a statement may take."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message)
+        self.seconds = seconds
 
 
 class RecipeError(InputError):

@@ -15,7 +15,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
 
-from sfumato.core.errors import BudgetRefused, Cancelled, ParameterError, SourceError, raise_alone
+from sfumato.core.errors import BudgetRefused, Cancelled, ParameterError, SourceError, TimedOut, raise_alone
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
 from sfumato.ledger.accounts import Account, Charge, Charges, Reservation, StoredAnswer, agreed
 from sfumato.ledger.amounts import LossAmount
@@ -68,6 +68,15 @@ def drawn(book: Book, reservation: Reservation) -> Iterator[None]:
         yield
     except Cancelled:
         raise
+    except TimedOut as late:
+        raise_alone(
+            TimedOut(
+                f"the engine did not answer within {late.seconds:g} s, and the statement was stopped there. The question stays "
+                "charged, because how long an answer takes may depend on the data. Allow more time with timeout= (--timeout), "
+                "or ask the owner to run the same question on a copy of the table",
+                late.seconds,
+            )
+        )
     except Exception:
         raise_alone(
             SourceError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Unpack
@@ -23,8 +24,9 @@ from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
 from sfumato.dp.book import OtherLedger, open_book, other_ledgers
 from sfumato.dp.releasing import charged_run
-from sfumato.dp.session_arguments import QuestionOptions, dataset_of, key_values, named_tables
+from sfumato.dp.session_arguments import QuestionOptions, dataset_of, declared_keys, named_tables
 from sfumato.engines.sql_relation import lenient
+from sfumato.engines.time_limits import check_timeout, statements_within
 from sfumato.ledger.amounts import LossAmount
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class Session:
     anything on the dataset yet. `version` tells versions of the data apart: a stored answer is shown again for the same version
     only. A keyed digest of the tables, taken here, tells the owner in the ledger (`ledger.versions`) when the data changed
     under the same version; `digest=False` leaves it out. With a `seed` the noise is a demonstration and is certified as such.
+    `timeout` is how many seconds one statement may run in the engine; it is then stopped there, and its question stays charged.
 
     >>> import sfumato as sf
     >>> people = sf.read(sf.data.sample_table(1000), schema=sf.data.sample_schema())
@@ -84,6 +87,7 @@ class Session:
         version: str = "",
         digest: bool = True,
         seed: int | str | None = None,
+        timeout: float | None = None,
     ) -> None:
         from sfumato.dp.sql.catalogue import Catalogue, private_table, public_table
         from sfumato.dp.sql.noise import DeclaredBounds
@@ -95,6 +99,7 @@ class Session:
         self._bounds = DeclaredBounds(max_rows, max_groups, bounding, (order,) if isinstance(order, str) else tuple(order))
         self._version = version
         self._seed = seed
+        self._timeout = check_timeout(timeout)
         self._source: Randomness = default(seed)
         catalogued = {name: private_table(name, table, unit) for name, table in tables.items()}
         if len({table.unit is None for table in catalogued.values()}) > 1:
@@ -115,7 +120,8 @@ class Session:
         if self.ledger is not None and self._source.private:
             from sfumato.dp.data_digest import note_data
 
-            note_data(self.ledger, version, tables, digest=digest)
+            with self._in_time():
+                note_data(self.ledger, version, tables, digest=digest)
 
     def __repr__(self) -> str:
         return f"Session({self.dataset!r}, tables {', '.join(self._catalogue.tables)}, analyst {self.analyst!r})"
@@ -144,9 +150,10 @@ class Session:
         from sfumato.dp.sql.measuring import check_plans
 
         asked, parts = self._several(queries, options)
-        for question, priced in asked:
-            check_plans(question, priced)
-        return answer_batch(self._asker(), asked, parts)
+        with self._in_time():
+            for question, priced in asked:
+                check_plans(question, priced)
+            return answer_batch(self._asker(), asked, parts)
 
     def table(self, name: str | None = None) -> Frame:
         """A builder of questions about a table: `session.table().where("age > 30").group_by("city").agg(n="COUNT(*)")`."""
@@ -287,7 +294,8 @@ class Session:
         source = default(self._seed)
         not_covered = self._not_covered()
         account = (self._book, self.dataset, self.analyst)
-        outcome = charged_run(algorithm, protected, *account, randomness=source, progress=progress, for_owner=for_owner)
+        with self._in_time():
+            outcome = charged_run(algorithm, protected, *account, randomness=source, progress=progress, for_owner=for_owner)
         return replace(outcome, details={**outcome.details, "not_covered": not_covered})
 
     def ask(
@@ -299,8 +307,12 @@ class Session:
 
         question = self._question(select, keys)
         priced = price(question, request, bounds)
-        check_plans(question, priced)
-        return self._asker().answer(question, priced)
+        with self._in_time():
+            check_plans(question, priced)
+            return self._asker().answer(question, priced)
+
+    def _in_time(self) -> AbstractContextManager[None]:
+        return nullcontext() if self._timeout is None else statements_within(self._timeout)
 
     def _asker(self) -> Asker:
         from sfumato.dp.sql.asking_once import Asker
@@ -344,7 +356,7 @@ class Session:
         return parse(query)
 
     def _question(self, select: exp.Select, keys: Mapping[str, Sequence[Any]] | None) -> Question:
-        declared = self._declared(keys)
+        declared = declared_keys(keys, self._catalogue) if keys else {}
         question = self._understood(select, declared)
         unknown = [name for name in declared if name not in {key.label for key in question.keys}]
         if unknown:
@@ -355,17 +367,8 @@ class Session:
         """The questions of a batch; values of keys are for those that have such a key."""
         from sfumato.dp.sql.batch import check_batch, understood
 
-        declared = self._declared(keys)
+        declared = declared_keys(keys, self._catalogue) if keys else {}
         return understood(check_batch(queries), declared, lambda query: self._understood(self._parsed(query), declared))
-
-    def _declared(self, keys: Mapping[str, Sequence[Any]] | None) -> dict[str, tuple[Value, ...]]:
-        """The values of keys, those of public lists looked up."""
-        from sfumato.dp.sql.public_lists import is_list_query, public_values
-
-        return {
-            name: public_values(name, str(values), self._catalogue) if is_list_query(values) else key_values(name, values)
-            for name, values in (keys or {}).items()
-        }
 
     def _understood(self, select: exp.Select, declared: Mapping[str, tuple[Value, ...]]) -> Question:
         from sfumato.dp.sql.parse import check_size

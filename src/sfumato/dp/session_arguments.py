@@ -11,6 +11,7 @@ from sfumato.core.exact import Number
 from sfumato.data.microdata import Microdata
 
 if TYPE_CHECKING:
+    from sfumato.dp.sql.catalogue import Catalogue
     from sfumato.engines.expressions import Value
 
 
@@ -50,6 +51,16 @@ def dataset_of(tables: Mapping[str, Microdata]) -> str:
             "so that tables asked together share its id"
         )
     return ids[0]
+
+
+def declared_keys(keys: Mapping[str, Sequence[Value]] | None, catalogue: Catalogue) -> dict[str, tuple[Value, ...]]:
+    """The values of grouping keys, those of public lists looked up."""
+    from sfumato.dp.sql.public_lists import is_list_query, public_values
+
+    return {
+        name: public_values(name, str(values), catalogue) if is_list_query(values) else key_values(name, values)
+        for name, values in (keys or {}).items()
+    }
 
 
 def key_values(name: str, values: Sequence[Value]) -> tuple[Value, ...]:

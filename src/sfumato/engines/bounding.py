@@ -15,7 +15,7 @@ from sfumato.engines.plan import (
     BoundedGroup,
     Filter,
     Group,
-    Join,
+    Least,
     Named,
     Numbering,
     Order,
@@ -30,7 +30,7 @@ from sfumato.engines.plan import (
 # NUL occurs in no column name of a query, so that ours collide with none.
 _PLACE = "\x00place"
 _GROUP = "\x00group"
-_MATCHED = "\x00matched"
+_CHOSEN = "\x00chosen"
 
 
 def expanded(plan: BoundedGroup) -> Plan:
@@ -69,24 +69,33 @@ def _sampled(plan: BoundedGroup, what: str, number: str) -> tuple[Order, ...]:
 
 
 def _bounded_groups(plan: BoundedGroup, kept: Plan, unit: str, groups: int) -> Plan:
-    """The rows of `kept` (one per unit, group and leaf) that belong to the unit's chosen groups."""
-    pairs = kept if not plan.within else PerUnitAggregate(kept, unit, plan.keys, _first_place(plan))
-    if plan.salt is None:
-        order = _sampled(plan, "groups", _PLACE)
-    else:
-        pairs = Numbering(pairs, _GROUP, (unit,), tuple(Order(Reference(key)) for key in plan.keys))
+    """The rows of `kept` (one per unit, group and leaf) that belong to the unit's chosen groups.
+
+    Leaves of one group share its number; no second look at the rows is needed, hence no join.
+    """
+    if plan.salt is not None:
+        kept = Numbering(kept, _GROUP, (unit,), tuple(Order(Reference(key)) for key in plan.keys), ties=bool(plan.within))
         order = _sampled(plan, "groups", _GROUP)
-    chosen = Bound(pairs, (unit,), groups, order)
+    elif plan.within:
+        kept = Least(kept, _GROUP, (unit, *plan.keys), _PLACE)
+        order = _sampled(plan, "groups", _GROUP)
+    else:
+        order = _sampled(plan, "groups", _PLACE)
     if not plan.within:
-        return chosen
-    labels = dict.fromkeys((unit, *plan.keys))
-    matched = {name: f"{_MATCHED}{i}" for i, name in enumerate(labels)}
-    right = Project(chosen, tuple(Named(other, Reference(name)) for name, other in matched.items()))
-    return Join(kept, right, tuple(matched.items()))
+        return Bound(kept, (unit,), groups, order)
+    numbered = Numbering(kept, _CHOSEN, (unit,), order, ties=True)
+    return Filter(numbered, Compare("<=", Reference(_CHOSEN), Literal(groups)))
 
 
-def _first_place(plan: BoundedGroup) -> tuple[AggregateColumn, ...]:
-    return () if plan.salt is not None else (AggregateColumn(_PLACE, "min", Reference(_PLACE)),)
+def together(plan: Plan, unit: str) -> bool:
+    """Whether an engine of many machines has brought the rows of a unit to one place already."""
+    match plan:
+        case Numbering(partition=partition) if partition == (unit,):
+            return True
+        case Filter(source) | Bound(source) | Numbering(source) | Least(source):
+            return together(source, unit)
+        case _:
+            return False
 
 
 def _partial(place: int, aggregate: AggregateColumn) -> AggregateColumn:

@@ -7,7 +7,7 @@ never reach its parser.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal as OneOf
@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from sfumato.data.number_codes import float_codes, plain_codes, whole_codes
 from sfumato.engines import plan as p
-from sfumato.engines.bounding import expanded
+from sfumato.engines.bounding import expanded, together
 from sfumato.engines.expressions import Dialect, Expression, Kind, RowFunction
 from sfumato.engines.plan import validate
 from sfumato.engines.postgres_conversions import from_decimal, from_text, is_decimal
@@ -106,12 +106,19 @@ class _Compiler:
                 return (select.offset(0, copy=False) if once and self.dialect == "postgres" else select), p.columns(plan)
             case p.Group():
                 return self.group(plan)
-            case p.PerUnitAggregate() | p.BoundedGroup(bounds_nothing=True):
+            case p.PerUnitAggregate():
+                return self.group(p.as_group(plan), kept_together=None if together(plan.source, plan.unit) else plan.unit)
+            case p.BoundedGroup(bounds_nothing=True):
                 return self.group(p.as_group(plan))
-            case p.Numbering(source, name, partition, order):
+            case p.Numbering(source, name, partition, order, ties):
                 select, kinds, alias = self.over(source)
-                number = self.numbered(partition, order, kinds, alias)
-                return select.select(self.named(name, number), copy=False), {**kinds, name: "integer"}
+                number = self.numbered(partition, order, kinds, alias, ties=ties)
+                return select.select(self.named(name, number), copy=False), p.columns(plan)
+            case p.Least(source, name, partition, held):
+                select, _, alias = self.over(source)
+                within = [self.column(each, alias) for each in partition]
+                least = exp.Window(this=exp.Min(this=self.column(held, alias)), partition_by=within)
+                return select.select(self.named(name, least), copy=False), p.columns(plan)
             case p.Bound():
                 return self.bound(plan)
             case p.Join():
@@ -123,8 +130,11 @@ class _Compiler:
         """A selection of all columns of a source, to be narrowed or extended."""
         below, kinds = self.compile(source)
         alias = self.alias()
-        columns = [self.named(name, self.column(name, alias)) for name in kinds]
-        return _selected(columns, below, alias), kinds, alias
+        return _selected(self.carried(kinds, alias), below, alias), kinds, alias
+
+    def carried(self, names: Iterable[str], alias: str) -> list[exp.Expression]:
+        """Columns as they are. Under a new name Spark takes a column for another one, and shuffles the rows by it again."""
+        return [self.column(name, alias) for name in names]
 
     def alias(self) -> str:
         self.aliases += 1
@@ -153,11 +163,15 @@ class _Compiler:
         source = exp.alias_(table.expression(), alias, table=True)
         return exp.select(*shown, copy=False).from_(source, copy=False), p.columns(plan)
 
-    def group(self, plan: p.Group) -> Compiled:
+    def group(self, plan: p.Group, kept_together: str | None = None) -> Compiled:
         below, kinds = self.compile(plan.source)
+        if self.dialect == "spark" and kept_together is not None and len(plan.keys) > 1:
+            # What is bounded per unit afterwards needs all rows of a unit in one place: one shuffle by the unit serves both.
+            place = exp.Anonymous(this="REPARTITION", expressions=[exp.column(self.physical(kept_together))])
+            below.set("hint", exp.Hint(expressions=[place]))
         alias = self.alias()
         keys = [self.column(key, alias) for key in plan.keys]
-        shown = [self.named(key, self.column(key, alias)) for key in plan.keys]
+        shown = self.carried(plan.keys, alias)
         shown += [self.named(a.name, self.aggregate(a, kinds, alias)) for a in plan.aggregates]
         select = _selected(shown, below, alias)
         return (select.group_by(*keys, copy=False) if keys else select), p.columns(plan)
@@ -185,7 +199,9 @@ class _Compiler:
             case "max":
                 return exp.Max(this=value)
 
-    def numbered(self, partition: Sequence[str], order: Sequence[p.Order], kinds: Mapping[str, Kind], alias: str) -> exp.Window:
+    def numbered(
+        self, partition: Sequence[str], order: Sequence[p.Order], kinds: Mapping[str, Kind], alias: str, *, ties: bool = False
+    ) -> exp.Window:
         terms = [
             exp.Ordered(this=self.value(entry.expression, kinds, alias), desc=entry.descending, nulls_first=True)
             for entry in order
@@ -193,7 +209,7 @@ class _Compiler:
         # A window function must have an order on some engines, so that an empty one becomes a constant.
         constant = [exp.Ordered(this=exp.Subquery(this=exp.select("1")), nulls_first=True)]
         return exp.Window(
-            this=exp.RowNumber(),
+            this=exp.Anonymous(this="DENSE_RANK") if ties else exp.RowNumber(),
             partition_by=[self.column(name, alias) for name in partition],
             order=exp.Order(expressions=terms or constant),
         )
@@ -204,7 +220,7 @@ class _Compiler:
         place = f"n{self.aliases}"
         below = numbered.select(exp.alias_(number, place, copy=False), copy=False)
         alias = self.alias()
-        columns = [self.named(name, self.column(name, alias)) for name in kinds]
+        columns = self.carried(kinds, alias)
         within = exp.LTE(this=exp.column(place, table=alias), expression=exp.Literal.number(plan.limit))
         return _selected(columns, below, alias).where(within, copy=False), kinds
 
@@ -212,8 +228,7 @@ class _Compiler:
         (left, left_kinds), (right, right_kinds) = self.compile(plan.left), self.compile(plan.right)
         one, other = self.alias(), self.alias()
         matched = {name for _, name in plan.on}
-        shown = [self.named(name, self.column(name, one)) for name in left_kinds]
-        shown += [self.named(n, self.column(n, other)) for n in right_kinds if n not in matched]
+        shown = self.carried(left_kinds, one) + self.carried((n for n in right_kinds if n not in matched), other)
         pairs = [self.matched(self.column(a, one), self.column(b, other), left_kinds[a], plan) for a, b in plan.on]
         beside = right.subquery(other, copy=False)
         joined = _selected(shown, left, one).join(beside, on=exp.and_(*pairs, copy=False), join_type=plan.kind, copy=False)

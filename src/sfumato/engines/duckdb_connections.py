@@ -24,6 +24,7 @@ from sfumato.core.temporary import HeldFolder, hold_temporary
 from sfumato.engines.canonical import canonical_table
 from sfumato.engines.duckdb_broken_text import errors_of_a_reader
 from sfumato.engines.plan import BoundedGroup, Field, Plan, Scan, columns, parts, scans, validate
+from sfumato.engines.time_limits import LIMIT, stopped_in_time
 
 if TYPE_CHECKING:
     import duckdb
@@ -84,7 +85,9 @@ class Connections:
         try:
             for name, path in self._databases.items():
                 _attach(chosen.connection, name, path)
-            with plain_errors(self._where), interrupted_on_stop(chosen.connection.interrupt):
+            interrupt = chosen.connection.interrupt
+            limited = interrupted_on_stop(interrupt) if LIMIT.get() is None else stopped_in_time(interrupt, self._where)
+            with limited, plain_errors(self._where):
                 yield chosen.connection
                 for name in self._databases:
                     chosen.connection.execute(f"DETACH {_identifier(name)}")

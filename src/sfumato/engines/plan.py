@@ -127,12 +127,24 @@ class Order:
 
 @dataclass(frozen=True)
 class Numbering:
-    """Every row with its number, from 1, within its partition in this order."""
+    """Every row with its number, from 1, within its partition in this order; with `ties`, rows that are equal in this order
+    have one number, and the next ones the next."""
 
     source: Plan
     name: str
     partition: tuple[str, ...]
     order: tuple[Order, ...]
+    ties: bool = False
+
+
+@dataclass(frozen=True)
+class Least:
+    """Every row with the least value that `column` has in its partition."""
+
+    source: Plan
+    name: str
+    partition: tuple[str, ...]
+    column: str
 
 
 @dataclass(frozen=True)
@@ -189,7 +201,7 @@ class BoundedGroup:
         return not self.bounds_nothing or any(aggregate.function == "count_distinct" for aggregate in self.aggregates)
 
 
-Plan: TypeAlias = Scan | Filter | Project | Join | Group | PerUnitAggregate | Numbering | Bound | BoundedGroup
+Plan: TypeAlias = Scan | Filter | Project | Join | Group | PerUnitAggregate | Numbering | Least | Bound | BoundedGroup
 
 
 def sources(plan: Plan) -> tuple[Plan, ...]:
@@ -243,6 +255,9 @@ def columns(plan: Plan) -> dict[str, Kind]:
             return columns(as_group(plan))
         case Numbering(source, name):
             return {**columns(source), name: "integer"}
+        case Least(source, name, _, held):
+            below = columns(source)
+            return {**below, name: below[held]}
 
 
 def aggregate_kind(aggregate: AggregateColumn, below: Mapping[str, Kind]) -> Kind:
@@ -323,6 +338,8 @@ def _references(plan: Plan) -> Iterator[tuple[int, list[str]]]:
         case BoundedGroup(_, unit, keys, within, _, _, aggregates, order):
             ordered = [name for entry in order for name in columns_of(entry.expression)]
             yield 0, [*([] if unit is None else [unit]), *keys, *within, *_aggregated(aggregates), *ordered]
+        case Least(_, _, partition, held):
+            yield 0, [*partition, held]
         case Numbering(_, _, partition, order) | Bound(_, partition, _, order):
             yield 0, [*partition, *(name for entry in order for name in columns_of(entry.expression))]
 
@@ -364,8 +381,10 @@ def _own_faults(plan: Plan, below: list[dict[str, Kind]]) -> Iterator[str]:
             yield from _twice([*dict.fromkeys([unit, *keys]), *(a.name for a in aggregates)], "a per-unit aggregate")
         case BoundedGroup():
             yield from _bounded_faults(plan)
-        case Numbering(_, name, _, _):
+        case Numbering(_, name) | Least(_, name):
             yield from _twice([*below[0], name], "a numbering")
+            if isinstance(plan, Least) and below[0].get(plan.column) == "boolean":
+                yield "the least of truth values is not the same on all engines"
         case Bound(_, _, limit, _):
             if limit < 1:
                 yield "a bound must keep at least one row"

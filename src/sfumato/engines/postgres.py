@@ -25,7 +25,7 @@ from sfumato.engines.distinct_units import exact_kind
 from sfumato.engines.expressions import Kind
 from sfumato.engines.joining import not_together
 from sfumato.engines.plan import Field, Plan, Scan, scans
-from sfumato.engines.postgres_runs import Run, begin_run, may_create_temporary_tables, may_read
+from sfumato.engines.postgres_runs import Run, begin_run, limited, may_create_temporary_tables, may_read
 from sfumato.engines.postgres_transport import connect, copied_out, plain_errors, received, upload, written_out
 from sfumato.engines.sql_relation import SqlRelation, declared_fields
 
@@ -180,6 +180,14 @@ class PostgresRelation(SqlRelation):
                 # A failure of the run is no failure of this connection, which would report it in its own words.
                 stack.pop_all().close()
 
+    def in_run_of(self, other: object) -> Self | None:
+        """The same rows, answered from the transaction of another table of the same database; None where there is none."""
+        if not isinstance(other, PostgresRelation) or other._url != self._url or other._run is None:
+            return None
+        held = self._with_fields(self.fields)
+        held._run = other._run
+        return held
+
     def rehearse(self, plans: Sequence[Plan], beside: Mapping[str, Relation] | None = None) -> None:
         """Refuse, without looking at a row, what this user may not read or this server has no more."""
         relations: dict[str, Relation] = {ROWS: self, **(beside or {})}
@@ -274,12 +282,13 @@ class PostgresRelation(SqlRelation):
         """A transaction for one question, or the run's; whatever was uploaded is gone afterwards."""
         with plain_errors(self.address):
             if self._run is not None and self._run.is_open:
-                with self._run.question() as connection:
+                with self._run.question() as connection, limited(connection, self.address):
                     yield connection
                 return
             with connect(self._url) as connection:
                 connection.execute("BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-                yield connection
+                with limited(connection, self.address):
+                    yield connection
                 connection.execute("ROLLBACK")
 
     @contextmanager

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.errors import SourceError
 from sfumato.engines.postgres_transport import plain_errors
+from sfumato.engines.time_limits import statement_seconds, stopped_in_time
 
 if TYPE_CHECKING:
     import psycopg
@@ -46,6 +47,22 @@ class Run:
     def close(self) -> None:
         """Whoever asks from now on gets the state of that moment."""
         self.is_open = False
+
+
+@contextmanager
+def limited(connection: psycopg.Connection, where: str) -> Iterator[None]:
+    """In a transaction: each statement within the limit in force, which the server keeps as well should this process hang.
+    Ctrl-C and termination cancel the statement there."""
+    seconds = statement_seconds()
+    if seconds is not None:
+        # Never longer than what the server allows by itself; 0 there is no limit.
+        connection.execute(
+            "SELECT pg_catalog.set_config('statement_timeout', CASE WHEN setting::bigint BETWEEN 1 AND %(limit)s THEN setting "
+            "ELSE %(limit)s::text END, true) FROM pg_catalog.pg_settings WHERE name = 'statement_timeout'",
+            {"limit": max(1, round(seconds * 1000))},
+        )
+    with stopped_in_time(connection.cancel, where), plain_errors(where):
+        yield
 
 
 def begin_run(connection: psycopg.Connection, where: str) -> None:

@@ -22,6 +22,7 @@ from sfumato.engines.canonical import ARROW_TYPES, canonical_table, decoded_tabl
 from sfumato.engines.expressions import Kind
 from sfumato.engines.plan import Field
 from sfumato.engines.secret_columns import holds_secret, refuse_secret
+from sfumato.engines.time_limits import statement_seconds, timed_out
 
 if TYPE_CHECKING:
     import psycopg
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 BLOCK_BYTES = 1 << 24
 CONNECT_SECONDS = 20
+#: The SQLSTATE of a statement that was cancelled, by its time-out or by somebody.
+_CANCELLED = "57014"
 
 #: How a kind travels as text and, where that is not its own type, as what it is parsed.
 _TRAVELS: Mapping[Kind, tuple[str, pa.DataType]] = {
@@ -104,6 +107,8 @@ def _refused(where: str, error: Exception) -> SourceError:
             f"{where}: the answer of PostgreSQL could not be read ({type(error).__name__}); a value may be beyond what its "
             "column's type holds here"
         )
+    if error.sqlstate == _CANCELLED and (seconds := statement_seconds()) is not None:
+        return timed_out(where, seconds)
     code = f", SQLSTATE {error.sqlstate}" if error.sqlstate else ""
     return PostgresRefusal(f"{where}: PostgreSQL refused the question ({type(error).__name__}{code})", error.sqlstate)
 

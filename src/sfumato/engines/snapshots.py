@@ -15,6 +15,7 @@ from sfumato.core.errors import SfumatoError, SourceError, Unsupported
 from sfumato.data.microdata import Microdata
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import Relation
+from sfumato.engines.plan import Plan, scans
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,6 +56,32 @@ def held_still(relation: Relation) -> Iterator[Relation]:
         finally:
             with suppress(SfumatoError):  # whatever was answered was answered
                 stack.close()
+
+
+def held_for(stack: ExitStack, read: Sequence[tuple[Relation, Sequence[tuple[str, Plan]]]]) -> list[Relation]:
+    """The same relations, held still until the end of `stack`, for plans that are known beforehand.
+
+    With each relation come the plans that read it and what they call it. Tables of one PostgreSQL database share a transaction;
+    Spark keeps the columns that at least two of the plans read, so that the rows are read once.
+    """
+    held: list[Relation] = []
+    for relation, uses in read:
+        if hasattr(relation, "kept"):
+            fields = [{field.name for scan in scans(plan) if scan.table == name for field in scan.columns} for name, plan in uses]
+            readings = [names for names in fields if names]
+            if len(readings) > 1:
+                relation = stack.enter_context(relation.kept(sorted(set().union(*readings))))
+        elif (joined := next(filter(None, (_in_run_of(relation, other) for other in held)), None)) is not None:
+            relation = joined
+        else:
+            relation = stack.enter_context(held_still(relation))
+        held.append(relation)
+    return held
+
+
+def _in_run_of(relation: Relation, other: Relation) -> Relation | None:
+    joined: Relation | None = relation.in_run_of(other) if hasattr(relation, "in_run_of") else None
+    return joined
 
 
 class Snapshot:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -95,6 +95,24 @@ class SparkRelation(SqlRelation):
             held._frame = self._frame.localCheckpoint(eager=True)
         yield held
 
+    @contextmanager
+    def kept(self, columns: Sequence[str]) -> Iterator[Self]:
+        """The same rows with these columns alone, computed once and kept by the executors until the end."""
+        from pyspark import StorageLevel
+
+        held = self._with_fields(self.fields)
+        with asked_of(self._session):
+            names = list(self._frame.columns)
+            places = {f"s{names.index(name)}": name for name in columns}
+            numbered = self._frame.toDF(*(f"s{place}" for place in range(len(names))))
+            stored = numbered.select(*places).persist(StorageLevel.MEMORY_AND_DISK)
+            held._frame = stored.toDF(*places.values())
+        try:
+            yield held
+        finally:
+            with suppress(Exception):  # what is gone by now is kept no more
+                stored.unpersist()
+
     @cached_property
     def fields(self) -> dict[str, Field]:
         """The columns by name, in order."""
@@ -116,8 +134,19 @@ class SparkRelation(SqlRelation):
         beside: Mapping[str, Relation] | None = None,
     ) -> pa.Table:
         """The answer to a plan over `rows`, uploaded tables and other tables of the same session."""
+        with self._asked(plan, uploads, beside) as (frame, query):
+            return _canonical(frame.toArrow(), query)
+
+    @contextmanager
+    def _asked(
+        self,
+        plan: Plan,
+        uploads: Mapping[str, pa.Table] | None = None,
+        beside: Mapping[str, Relation] | None = None,
+    ) -> Iterator[tuple[Any, CompiledQuery]]:
+        """The frame that answers a plan, as long as its tables are there."""
         with asked_of(self._session), self.prepared(plan, uploads, beside) as query:
-            return _canonical(self._session.sql(query.sql).toArrow(), query)
+            yield self._session.sql(query.sql), query
 
     @contextmanager
     def prepared(

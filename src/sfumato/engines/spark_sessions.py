@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from sfumato.core.errors import SourceError, Unsupported, reported_as
+from sfumato.engines.time_limits import stopped_in_time
 
 #: The versions that the tests run with, classic and Connect.
 VERSIONS = ((4, 0), (4, 1))
@@ -70,9 +72,32 @@ def check_deterministic(frame: Any) -> None:  # pyspark has no types
 
 @contextmanager
 def asked_of(session: object) -> Iterator[None]:
-    """Spark quotes values in its errors and in its log; ours name the class of the error alone."""
-    with reported_as(_unanswered), _silent(session):
+    """Spark quotes values in its errors and in its log; ours name the class of the error alone. Whatever runs inside ends on the
+    cluster when its time is over, or on Ctrl-C."""
+    with _cancelled_in_time(session), reported_as(_unanswered), _silent(session):
         yield
+
+
+@contextmanager
+def _cancelled_in_time(session: Any) -> Iterator[None]:  # pyspark has no types
+    """Jobs of this thread carry a tag by which they are cancelled.
+
+    Tags of a classic session do not reach the thread that collects an answer as Arrow; those of its context do.
+    """
+    tag = f"sfumato-{uuid.uuid4().hex}"
+    context = getattr(session, "_sc", None)
+    if context is not None:
+        add, remove, cancel = context.addJobTag, context.removeJobTag, context.cancelJobsWithTag
+    else:
+        add, remove, cancel = session.addTag, session.removeTag, session.interruptTag
+    with stopped_in_time(lambda: cancel(tag), "Spark"):
+        with suppress(Exception):  # a session that is gone says so when it is asked
+            add(tag)
+        try:
+            yield
+        finally:
+            with suppress(Exception):
+                remove(tag)
 
 
 def _unanswered(error: Exception) -> SourceError:

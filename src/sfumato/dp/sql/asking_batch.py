@@ -1,7 +1,8 @@
 """The questions of a batch answered together: one reservation for all that has to be measured, one commit with all answers.
 
-What was measured before costs nothing and is left out of the charge; what two questions share is measured once. Whatever can be
-refused is refused before the reservation, so that a batch is charged and answered as a whole or not at all.
+What was measured before costs nothing and is left out of the charge; what two questions share is measured once, and rows
+are read together where that is possible (`one_pass`). Whatever can be refused is refused before the reservation, so that a
+batch is charged and answered as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from sfumato.dp.sql.asking_once import BATCH, BATCH_FORMAT, Asker
 from sfumato.dp.sql.batch import BatchAnswer, Parts
 from sfumato.dp.sql.identity import Identity, digest, identify, result_digest
 from sfumato.dp.sql.noise import Price
+from sfumato.dp.sql.one_pass import one_pass
 from sfumato.dp.sql.question import Question
 from sfumato.ledger.accounts import Charge, StoredAnswer
 
@@ -65,9 +67,9 @@ def _charged(
     if reservation.answer is not None:
         return reservation.answer, None
     tables, parts = {}, []
-    with drawn(asker.book, reservation):
+    with drawn(asker.book, reservation), one_pass([(question, price) for _, question, price in asked]) as runner:
         for identity, question, price in asked:
-            tables[identity.question], kept = asker.measured(identity, question, price)
+            tables[identity.question], kept = asker.measured(identity, question, price, runner)
             parts.append(
                 {
                     "question": identity.question,

@@ -12,6 +12,7 @@ import base64
 import datetime
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -29,8 +30,9 @@ from sfumato.dp.book import Book, drawn
 from sfumato.dp.sql.answer import AnswerTable, QueryAnswer, put_together
 from sfumato.dp.sql.identity import Identity, identify, result_digest
 from sfumato.dp.sql.measurement import BRANCHING
-from sfumato.dp.sql.measuring import Group, Measured, declared_groups, in_order, measure
+from sfumato.dp.sql.measuring import Group, Measured, Runner, declared_groups, in_order, measure
 from sfumato.dp.sql.noise import Noise, Price
+from sfumato.dp.sql.one_pass import one_pass
 from sfumato.dp.sql.question import Question
 from sfumato.ledger.accounts import Charge, StoredAnswer
 
@@ -67,8 +69,9 @@ class Asker:
         reservation = self.book.reserve(self.dataset, self.analyst, Charge.of(priced.loss), identity.question)
         if reservation.answer is not None:
             return self.surely(reservation.answer, identity, question, priced)
-        with drawn(self.book, reservation):
-            answer, kept = self.measured(identity, question, priced)
+        together = one_pass([(question, priced)]) if len(question.measurements) > 1 else nullcontext()
+        with drawn(self.book, reservation), together as runner:
+            answer, kept = self.measured(identity, question, priced, runner)
         stored = self.book.commit(reservation, kept)
         if stored.value == kept:
             return self.answered(question, priced, answer, stored, repeated=False)
@@ -85,9 +88,11 @@ class Asker:
                 return earlier
         return None
 
-    def measured(self, identity: Identity, question: Question, priced: Price) -> tuple[AnswerTable, PlainDict]:
-        """The answer, and what is kept of it: its budget is reserved and drawn."""
-        measured = measure(question, priced, self.source)
+    def measured(
+        self, identity: Identity, question: Question, priced: Price, runner: Runner | None
+    ) -> tuple[AnswerTable, PlainDict]:
+        """The answer, and what is kept of it: its budget is reserved and drawn. `runner` answers its plans."""
+        measured = measure(question, priced, self.source, runner)
         answer = put_together(question, priced, measured)
         if identity.as_shown:
             return answer, answer.to_mapping()

@@ -2,18 +2,14 @@
 
 The engine is given one plan and returns one row of integers per group. Exact numbers stay in this module: what it
 returns is noisy.
-
-Long expressions are asked for in parts: what clamps and products would repeat is computed once, in a column below. An engine
-that is given a variance of a product as one text is given megabytes of it, because every clamp writes out three times what it
-looks at. Values do not change: expressions are deterministic and defined for every row.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +19,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.dp.algorithms.count_tree import CountTree, noisy_tree
 from sfumato.dp.sql.catalogue import scanned_as
 from sfumato.dp.sql.grouping import Key
+from sfumato.dp.sql.long_expressions import LONG, in_parts
 from sfumato.dp.sql.measurement import BRANCHING, QueryMeasurement
 from sfumato.dp.sql.noise import UNITS, Noise, Price
 from sfumato.dp.sql.question import Question
@@ -31,7 +28,6 @@ from sfumato.engines import plan as p
 from sfumato.engines.expressions import Value
 from sfumato.engines.plan import validate
 from sfumato.engines.sql_values import written_size
-from sfumato.engines.substitution import with_children
 from sfumato.kernels.sampling.noise import discrete_gaussian, discrete_laplace
 
 if TYPE_CHECKING:
@@ -40,8 +36,10 @@ if TYPE_CHECKING:
 
 Group = tuple[Value, ...]
 
-#: What is longer when written out is computed in parts.
-_LONG = 500
+#: The engine's answer to a plan of a question.
+Runner: TypeAlias = "Callable[[Question, p.Plan], pa.Table]"
+#: In place of a salt, where nothing is drawn by it.
+UNSALTED = "unsalted"
 
 
 @dataclass(frozen=True)
@@ -53,14 +51,15 @@ class Measured:
     trees: Mapping[str, list[CountTree]] = field(repr=False)
 
 
-def measure(question: Question, price: Price, source: Randomness) -> Measured:
-    """Run the question and add the noise."""
+def measure(question: Question, price: Price, source: Randomness, runner: Runner | None = None) -> Measured:
+    """Run the question and add the noise; `runner` answers its plans, by default its engine."""
     flat, trees = split(question, price)
     exact: dict[Group, list[int]] = {}
+    asked = runner or run
     if flat:
-        exact = _grouped(question, run(question, flat_plan(question, price, flat, source.bytes(16).hex())), len(flat))
-    leaves = {m.name: _leaves(question, price, m, source) for m in trees}
-    counts = {m.name: _value_counts(question, price, m, source) for m in distinct_values(question)}
+        exact = _grouped(question, asked(question, flat_plan(question, price, flat, source.bytes(16).hex())), len(flat))
+    leaves = {m.name: _leaves(question, price, m, source, asked) for m in trees}
+    counts = {m.name: _value_counts(question, price, m, source, asked) for m in distinct_values(question)}
     groups = _groups(question, exact)
     numbers: dict[str, list[int]] = {}
     for place, measurement in enumerate(flat):
@@ -78,15 +77,20 @@ def measure(question: Question, price: Price, source: Randomness) -> Measured:
 
 def check_plans(question: Question, price: Price) -> None:
     """Refuse, before anything is charged, what no engine could carry out."""
-    flat, trees = split(question, price)
-    plans: list[p.Plan] = [flat_plan(question, price, flat, "unsalted")] if flat else []
-    plans += [tree_plan(question, price, tree, "unsalted") for tree in trees]
-    plans += [values_plan(question, price, each, "unsalted") for each in distinct_values(question)]
+    plans = plans_of(question, price, UNSALTED)
     for plan in plans:
         validate(plan)
     data = question.tables[question.primary].data
     if data is not None and hasattr(data.relation, "rehearse"):
         data.relation.rehearse(plans, _beside(question))
+
+
+def plans_of(question: Question, price: Price, salt: str) -> list[p.Plan]:
+    """All that is asked of the engine, in the order in which `measure` asks it."""
+    flat, trees = split(question, price)
+    plans: list[p.Plan] = [flat_plan(question, price, flat, salt)] if flat else []
+    plans += [tree_plan(question, price, tree, salt) for tree in trees]
+    return plans + [values_plan(question, price, each, salt) for each in distinct_values(question)]
 
 
 def split(question: Question, price: Price) -> tuple[list[QueryMeasurement], list[QueryMeasurement]]:
@@ -160,9 +164,11 @@ def values_plan(question: Question, price: Price, measurement: QueryMeasurement,
     return p.Group(replace(bounded, source=source), bounded.keys, (p.AggregateColumn(measurement.name, "count"),))
 
 
-def _value_counts(question: Question, price: Price, measurement: QueryMeasurement, source: Randomness) -> dict[Group, int]:
+def _value_counts(
+    question: Question, price: Price, measurement: QueryMeasurement, source: Randomness, runner: Runner | None = None
+) -> dict[Group, int]:
     plan = values_plan(question, price, measurement, source.bytes(16).hex())
-    return {group: count for group, (count,) in _grouped(question, run(question, plan), 1).items()}
+    return {group: count for group, (count,) in _grouped(question, (runner or run)(question, plan), 1).items()}
 
 
 def _bounded(
@@ -218,8 +224,9 @@ def source_plan(question: Question, inputs: Mapping[str, e.Expression]) -> p.Pla
             plan = _joined_with_values(plan, key)
         named.append(p.Named(key.name, e.Reference(f"{key.name} code") if key.coded else key.expression))
     expressions = {**{each.name: each.expression for each in named}, **inputs}
-    plan, shorter = in_parts(plan, expressions)
-    named = [p.Named(name, expression) for name, expression in shorter.items()]
+    if any(written_size(expression) > LONG for expression in expressions.values()):
+        plan, expressions = in_parts(plan, expressions)
+    named = [p.Named(name, expression) for name, expression in expressions.items()]
     if question.rows.unit is not None:
         named.append(p.Named(question.rows.unit, e.Reference(question.rows.unit)))
     if not named:
@@ -326,9 +333,9 @@ def _noisy(truth: Sequence[int], noise: Noise, source: Randomness) -> list[int]:
 
 
 def _leaves(
-    question: Question, price: Price, measurement: QueryMeasurement, source: Randomness
+    question: Question, price: Price, measurement: QueryMeasurement, source: Randomness, runner: Runner | None = None
 ) -> dict[Group, NDArray[np.int64]]:
-    answer = run(question, tree_plan(question, price, measurement, source.bytes(16).hex()))
+    answer = (runner or run)(question, tree_plan(question, price, measurement, source.bytes(16).hex()))
     keys, named = len(question.keys), _named(question)
     counts: dict[Group, NDArray[np.int64]] = {}
     for row in zip(*(column.to_pylist() for column in answer.columns), strict=True):
@@ -348,49 +355,3 @@ def _trees(
 ) -> list[CountTree]:
     empty = np.zeros(measurement.leaves, dtype=np.int64)
     return [noisy_tree(leaves.get(group, empty), BRANCHING, noise.amount, noise.law, source) for group in groups]
-
-
-def in_parts(plan: p.Plan, inputs: Mapping[str, e.Expression]) -> tuple[p.Plan, dict[str, e.Expression]]:
-    """The same inputs over a plan that has columns for their parts; both as they are where nothing is long."""
-    if all(written_size(expression) <= _LONG for expression in inputs.values()):
-        return plan, dict(inputs)
-    parts = _Parts(frozenset(p.columns(plan)))
-    shorter = {name: parts.shortened(expression) for name, expression in inputs.items()}
-    for layer in range(1, max(parts.layer.values(), default=0) + 1):
-        kept = [p.Named(name, e.Reference(name)) for name in p.columns(plan)]
-        computed = [p.Named(name, part) for part, name in parts.names.items() if parts.layer[name] == layer]
-        plan = p.Project(plan, (*kept, *computed))
-    return plan, shorter
-
-
-class _Parts:
-    """Parts that have a column: its name, and above how many others it stands."""
-
-    def __init__(self, taken: frozenset[str]) -> None:
-        self._taken = taken
-        self.names: dict[e.Expression, str] = {}
-        self.layer: dict[str, int] = {}
-        self._done: dict[int, tuple[e.Expression, e.Expression]] = {}
-
-    def shortened(self, expression: e.Expression) -> e.Expression:
-        """The expression with its parts replaced by their columns, where it is long."""
-        if id(expression) in self._done:
-            return self._done[id(expression)][1]
-        below = tuple(self.shortened(child) for child in e.children(expression))
-        shorter = with_children(expression, below)
-        if written_size(shorter) > _LONG:
-            shorter = with_children(expression, tuple(self._column(child) for child in below))
-        self._done[id(expression)] = (expression, shorter)  # the first keeps its id from being used again
-        return shorter
-
-    def _column(self, expression: e.Expression) -> e.Expression:
-        if isinstance(expression, (e.Reference, e.Literal)):
-            return expression
-        if expression not in self.names:
-            number = len(self.names)
-            while (name := f"part {number}") in self._taken:
-                number += 1
-            self._taken |= {name}
-            self.names[expression] = name
-            self.layer[name] = 1 + max((self.layer.get(column, 0) for column in e.columns_of(expression)), default=0)
-        return e.Reference(self.names[expression])
