@@ -59,6 +59,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         noise,
         passengers,
         queries,
+        scale,
         searches,
         sessions,
         spark_sessions,
@@ -91,6 +92,8 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         groups.append(lambda: queries.long_cases(folder))
         groups.append(lambda: sessions.long_cases(folder))
         groups.append(lambda: spark_sessions.long_cases(folder))
+        groups.append(lambda: scale.cases(folder))
+        groups.append(lambda: scale.long_cases(folder))
     missing: dict[str, None] = {}
     for group in groups:
         try:

@@ -80,7 +80,7 @@ def test_a_search_by_families_finds_the_best_of_all_nodes(table: People, t: floa
             mock.patch.object(sweep, "HARD", 0),
         ):
             try:
-                outcome = Lattice(share).run(table.microdata(), asked)
+                outcome = Lattice(share).run(table.microdata(), asked, population=table.register())
             except Infeasible:
                 assert expected is None
                 continue

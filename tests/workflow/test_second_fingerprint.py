@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,14 +16,12 @@ SEARCH = sf.Lattice(suppression=0.05)
 KEY = OwnerKey(bytes(range(32)))
 
 
-def test_a_folder_with_the_second_format_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(protecting, "fingerprint", partial(protecting.fingerprint, in_engine=True))
+def test_a_folder_with_the_second_format_is_verified(tmp_path: Path) -> None:
     register = sf.read(table(3000, seed=9), schema())
     guarantees = [sf.KMap(5), sf.TCloseness(0.9, "disease")]
-    release = sf.protect(people(300), guarantees, SEARCH, population=register)
+    release = sf.protect(people(300), guarantees, SEARCH, population=register, destination=tmp_path / "out")
     assert str(release.certificate.fingerprint).startswith(f"{SECOND_FORMAT}:")
     assert all(f" {SECOND_FORMAT}:" in str(claim.reference) for claim in release.certificate.claims)
-    release.save(tmp_path / "out")
     verification = sf.verify(tmp_path / "out", original=people(300), population=register)
     assert [finding for finding in verification.findings if finding.claim and not finding.passed] == []
     place = tmp_path / "out" / "public" / "certificate.json"

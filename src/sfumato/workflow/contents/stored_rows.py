@@ -14,7 +14,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import pyarrow as pa
 
@@ -289,13 +289,13 @@ class StoredRows(Content):
         claim: Claim,
         certificate: Certificate,
         schema: Schema,
-        data: Any,  # what `read` returned
+        data: object,
         references: References,
     ) -> list[Finding]:
         """Stated again from its guarantee, and measured again on the groups."""
         from sfumato.workflow.verifying.claims import check_class_claim
 
-        return check_class_claim(claim, certificate, schema, data, references)
+        return check_class_claim(claim, certificate, schema, cast("GroupedRows", data), references)
 
     @classmethod
     def entry_facts(cls, certificate: Certificate) -> Mapping[str, Sequence[object]]:
@@ -323,11 +323,11 @@ class StoredRows(Content):
         return check_stated_rows(certificate)
 
     @classmethod
-    def page(cls, certificate: Certificate, data: Any) -> Page:  # what `read` returned
+    def page(cls, certificate: Certificate, data: object) -> Page:
         """Classes, and the risk of somebody who is known to be among the rows."""
         from sfumato.workflow.publishing.figures import class_page
 
-        return class_page(certificate, data)
+        return class_page(certificate, cast("GroupedRows", data))
 
 
 def read_description(path: Path, certificate: Certificate) -> PlainDict:

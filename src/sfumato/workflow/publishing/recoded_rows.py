@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import Infeasible
 from sfumato.core.guarantees.base import ANY_ADVERSARY
+from sfumato.core.plain_data import PlainDict
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.schema import Schema
@@ -83,7 +84,7 @@ def searched(request: ReleaseRequest, search: Search) -> SearchOutcome:
 
 def about_search(
     outcome: SearchOutcome, request: ReleaseRequest, ranges: Mapping[str, Collection[str]], table: pa.Table
-) -> tuple[dict[str, Any], tuple[str, ...]]:
+) -> tuple[PlainDict, tuple[str, ...]]:
     """What is published about how rows were recoded, and what the owner should think about; `table` has the quasi-identifiers
     that are shown, in rows or groups of rows."""
     plan = request.plan
