@@ -111,6 +111,16 @@ def _engine_cases(folder: Path, engine: str, rows: int, *, limit_s: float) -> It
     common: dict[str, Any] = {"reports": True, "repeats": 1, "warm_run": False}
     common["remark"] = lambda _: _in_words(runs()[rows])
     yield Case(f"{label}: time", reported(lambda told: told[rows]["wall_s"]), unit="s", limit=limit_s, **common)
+    yield Case(
+        f"{label}: exponent of time",
+        reported(lambda told: math.log10(told[rows]["wall_s"] / told[rows // 10]["wall_s"])),
+        unit="s",
+        limit=1.05,
+        **common,
+        note="log10 of the times at all rows and at a tenth of them",
+    )
+    if engine == "duckdb":  # it works in this process, with the memory that it finds
+        return
     yield Case(f"{label}: peak of this process", reported(lambda told: told[rows]["peak_mb"]), unit="MB", limit=400.0, **common)
     yield Case(
         f"{label}: growth of that peak from a tenth of the rows",
@@ -120,18 +130,10 @@ def _engine_cases(folder: Path, engine: str, rows: int, *, limit_s: float) -> It
         **common,
         note="a ratio",
     )
-    yield Case(
-        f"{label}: exponent of time",
-        reported(lambda told: math.log10(told[rows]["wall_s"] / told[rows // 10]["wall_s"])),
-        unit="s",
-        limit=1.05,
-        **common,
-        note="log10 of the times at all rows and at a tenth of them",
-    )
 
 
 def _in_words(run: dict[str, Any]) -> str:
-    return f"{run['rows']:,} rows released, {run['cells']:,} cells, {run['wall_s']:.0f} s, {run['peak_mb']:.0f} MB here"
+    return f"{run['rows']:,} rows released in {run['classes']:,} classes, {run['wall_s']:.0f} s, {run['peak_mb']:.0f} MB here"
 
 
 def _run(folder: Path, engine: str, rows: int, limit: int | None = None) -> dict[str, Any]:
@@ -183,7 +185,7 @@ def main(engine: str, source: str, out: str, limit: str) -> None:
     accepted = sf.verify(out).accepted
     told = {
         "rows": len(release),
-        "cells": int(release.details.get("cells", 0)),
+        "classes": int(release.details["classes"]),
         "k": release.certificate.measured["KAnonymity"],
         "accepted": accepted,
         "published_s": published - start,

@@ -291,3 +291,18 @@ def test_saving_elsewhere_is_refused_with_the_reason(source: Path, tmp_path: Pat
     with pytest.raises(Unsupported, match="copy that folder"):
         release.save(tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+def test_a_stored_release_is_verified_and_attacked_by_its_folder_and_by_itself(source: Path, tmp_path: Path) -> None:
+    promises = [sf.KAnonymity(5), sf.DistinctLDiversity(2, "disease")]
+    here = sf.protect(sf.read(source, schema()), promises, SEARCHES["lattice"])
+    there = stored(source, tmp_path / "out", promises, SEARCHES["lattice"])
+    assert there.verify().accepted
+    named = ["Homogeneity", "Skewness", "ProbabilisticInference"]
+    for release in (there, tmp_path / "out"):
+        assert sf.attack(release, only=named) == sf.attack(here, only=named)
+        found = sf.attack(release, register=source, only="Linkage")
+        assert found == sf.attack(here, register=source, only="Linkage")
+    assert {result.attack for result in sf.attack(there)} >= set(named)
+    with pytest.raises(Unsupported, match="looks at single records"):
+        sf.attack(tmp_path / "out", only="PseudonymTracking")

@@ -80,6 +80,8 @@ class Attack(Declared, ABC, Generic[V, K]):
     supposing: ClassVar[str] = ""
     #: Whether it exploits what is published about the method.
     knows_the_method: ClassVar[bool] = False
+    #: Whether it takes rows by their groups, with how many records each stands for (`ReleasedTable.counts`).
+    of_groups: ClassVar[bool] = False
 
     @abstractmethod
     def fits(self, view: View[object, object]) -> bool:

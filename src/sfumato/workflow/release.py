@@ -127,8 +127,11 @@ class Release(Generic[C]):
         from sfumato.workflow.attacking.releases import seen
         from sfumato.workflow.publishing.written_files import public_schema
         from sfumato.workflow.verifying.certificate_form import read_schema
-        from sfumato.workflow.verifying.verify import OpenRelease
+        from sfumato.workflow.verifying.verify import OpenRelease, open_release
 
+        if self.content.home is not None:
+            with open_release(self.content.home) as opened:
+                return seen(opened, name, register)
         with temporary_folder("release") as place:
             saved = self.content.save(Path(place), "parquet", self)
             stated = replace(self.certificate, claims=saved.claims, schema=public_schema(saved.schema), files=saved.files)
@@ -166,10 +169,14 @@ class Release(Generic[C]):
         from sfumato.workflow.publishing.saving import save_release
         from sfumato.workflow.verifying.verify import verify
 
+        options: dict[str, Any] = {"ledger": ledger, "allow_demonstration": allow_demonstration}
+        options |= self.content.references_for_claims | self.content.rows_elsewhere
+        if self.content.home is not None:
+            return verify(self.content.home, **options)
         with temporary_folder("release") as place:
             folder = Path(place) / "release"
             save_release(self, folder, "parquet", overwrite=False, sign=None)
-            return verify(folder, ledger=ledger, allow_demonstration=allow_demonstration, **self.content.references_for_claims)
+            return verify(folder, **options)
 
     def attack(self, **options: Any) -> list[AttackResult]:  # those of `sf.attack`
         """Run the attacks that fit this release and what the attacker has; `options` are those of `sf.attack`."""

@@ -90,6 +90,7 @@ class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"
 
     needs: ClassVar[tuple[str, ...]] = ("earlier",)
     helped_by: ClassVar[tuple[str, ...]] = ("register",)
+    of_groups: ClassVar[bool] = True
 
     def fits(self, view: View[object, object]) -> bool:
         """The release has classes, and not values that were changed."""

@@ -61,6 +61,8 @@ class BackgroundKnowledge(ClassAttack[Facts]):
     left, and blind guessing its share in the table without the excluded values.
     """
 
+    of_groups: ClassVar[bool] = True
+
     attribute: AttackedAttribute = None
     exclusions: Annotated[int, Whole(at_least=0), "values that the adversary can rule out"] = 1
     known_others: Annotated[int, Whole(at_least=0), "people of the class whose values the adversary knows"] = 0

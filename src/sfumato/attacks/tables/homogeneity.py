@@ -8,6 +8,7 @@ Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam, "l-diversity: privacy beyond
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -34,6 +35,8 @@ class Homogeneity(ClassAttack[None]):
     guessing: the share of all people who are among these *and* have the value that is most frequent in the
     whole table. `attribute=None` attacks every sensitive attribute and reports the one that leaks most.
     """
+
+    of_groups: ClassVar[bool] = True
 
     attribute: AttackedAttribute = None
 

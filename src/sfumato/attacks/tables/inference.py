@@ -8,7 +8,7 @@ Machanavajjhala, Kifer, Gehrke, Venkitasubramaniam, "l-diversity: privacy beyond
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 
@@ -34,6 +34,8 @@ class ProbabilisticInference(ClassAttack[None]):
     Success is the share of people for whom that is right; blind guessing names the most frequent value of the
     whole table. `likely` is the posterior from which a value counts as practically known.
     """
+
+    of_groups: ClassVar[bool] = True
 
     attribute: AttackedAttribute = None
     likely: Annotated[PositiveShare, "the posterior from which a value counts as practically known"] = 0.8

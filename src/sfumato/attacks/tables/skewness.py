@@ -46,6 +46,8 @@ class Skewness(ClassAttack[Mapping[str | None, float]]):
     `knowledge` may be a mapping of values to prior shares; without it the released table is its own prior.
     """
 
+    of_groups: ClassVar[bool] = True
+
     attribute: AttackedAttribute = None
     notable: Annotated[float, Number(), "the gain of belief in its own value from which a record is counted"] = 0.2
 

@@ -29,6 +29,7 @@ from sfumato.workflow import named
 from sfumato.workflow.attacking.registers import read_register
 from sfumato.workflow.attacking.truth import truth_about
 from sfumato.workflow.contents.base import Content
+from sfumato.workflow.publishing.grouped_rows import GroupedRows
 from sfumato.workflow.publishing.scoring import Attacked, plain_result
 from sfumato.workflow.verifying.verify import OpenRelease, open_release
 
@@ -96,6 +97,7 @@ def attack(
     held = {"register": people, **who, "earlier": earlier or None, **knowledge}
     held = {name: value for name, value in held.items() if value is not None}
     adversaries = [_asked_for(entry) for entry in asked] or [(attack, {}) for attack in _inviting(view, held)]
+    _refuse_records(view, [attack for attack, _ in adversaries])
     if any("earlier" in attack.needs for attack, _ in adversaries):
         held |= {"earlier": tuple(view_of(other, people) for other in earlier)} if earlier else {}
     taken = {name for attack, _ in adversaries for name in (*attack.needs, *attack.helped_by)}
@@ -114,6 +116,21 @@ def attack(
             refusals.append((attack, refusal))
     _raise_unless_used(refusals, [attack for attack, _ in results])
     return [result for _, result in results]
+
+
+def _by_groups(view: TableView) -> bool:
+    """Whether the rows of a release are known by their groups alone."""
+    return isinstance(view.result, ReleasedTable) and view.result.counts is not None
+
+
+def _refuse_records(view: TableView, attacks: Sequence[AnyAttack]) -> None:
+    """An attack that looks at single records has none to look at where rows are known by their groups."""
+    names = [type(attack).__name__ for attack in attacks if not attack.of_groups] if _by_groups(view) else []
+    if names:
+        raise Unsupported(
+            f"{', '.join(names)} looks at single records, and this release is read by its groups; read its parts "
+            "(public/data) as a table, or attack a sample"
+        )
 
 
 def stated(result: AttackResult) -> PlainDict:
@@ -142,6 +159,7 @@ def _asked_for(entry: Attacked) -> tuple[AnyAttack, dict[str, Any]]:
 def _inviting(view: TableView, held: Mapping[str, Any]) -> list[AnyAttack]:
     """The attacks that the release invites, of somebody who has these things; whoever knows least comes first."""
     usual = [kind() for kind in registry.every("attack").values() if kind.unasked and not _requires_parameters(kind)]
+    usual = [attack for attack in usual if attack.of_groups or not _by_groups(view)]
     fitting = [attack for attack in usual if attack.fits(view)]
     chosen = [attack for attack in fitting if not attack.needs or not held.keys().isdisjoint(attack.needs)]
     used = {name for attack in chosen for name in attack.needs}
@@ -202,9 +220,13 @@ def view_of(release: Attackable, people: pa.Table | None) -> TableView:
 def seen(opened: OpenRelease, name: str, people: TableLike = None) -> TableView:
     """What somebody sees of a release who knows these people, while its folder is open."""
     result, schema = opened.data, opened.schema
+    register = None if people is None else _table(people, aligned=False)
     if isinstance(result, pa.Table):
-        register = None if people is None else _table(people, aligned=False)
         result = ReleasedTable(result, schema, _trees(result, schema, register), result.num_rows)
+    elif isinstance(result, GroupedRows):
+        table, counts = result.groups.table, result.groups.counts
+        schema = schema.replace(columns={column: schema.columns[column] for column in table.column_names})
+        result = ReleasedTable(table, schema, _trees(table, schema, register), result.num_rows, counts=counts)
     return View(result, schema, opened.certificate.to_mapping(), name)
 
 

@@ -154,6 +154,16 @@ class Content(ABC):
         entry = entered(ledger, self.schema.dataset, self.entry(facts, files))
         return entry, Together(not_compared(ledger, entry))
 
+    @property
+    def home(self) -> Path | None:
+        """The folder of a release that appeared with its rows; None where it is saved afterwards, as a rule."""
+        return None
+
+    @property
+    def rows_elsewhere(self) -> dict[str, str]:
+        """Where `verify` finds rows that are not in the folder: `data` and `table`; nothing as a rule."""
+        return {}
+
     def page_details(self, release: Release[Content]) -> Plain:
         """How the work went, as far as everybody may know it and the public page shows it."""
         return {}

@@ -26,7 +26,7 @@ from sfumato.core.view import Score, View
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
-from sfumato.engines.destinations import Destination, ParquetFolder, Staged
+from sfumato.engines.destinations import DatabaseTable, Destination, ParquetFolder, Staged
 from sfumato.report.content import plain_details
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import Content, Files, FolderAtHand, Format, Page, Saved, entered, without_hierarchies_in
@@ -75,6 +75,7 @@ class StoredRows(Content):
     loss_per_attribute: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     known_cells: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     manifest: bytes = field(default=b"", repr=False)
+    appears_in: Path | None = None
 
     named_in_certificates: ClassVar[bool] = True
     has_parts: ClassVar[bool] = True
@@ -98,6 +99,17 @@ class StoredRows(Content):
     def references_for_claims(self) -> dict[str, Any]:  # arguments of `verify`
         """The tables that claims compare with, by their names in `verify`."""
         return {"original": self.references.original, "population": self.references.population}
+
+    @property
+    def home(self) -> Path | None:
+        """The folder that appeared with the rows."""
+        return self.appears_in
+
+    @property
+    def rows_elsewhere(self) -> dict[str, str]:
+        """The table of a database."""
+        place = self.destination
+        return {"data": place.address, "table": place.name} if isinstance(place, DatabaseTable) else {}
 
     def written(self) -> tuple[Self, Files]:
         """The rows are written by now; what describes them is put together."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -40,9 +41,11 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def stored_rows(request: ReleaseRequest, search: Search, destination: Destination) -> Iterator[Draft[StoredRows]]:
+def stored_rows(
+    request: ReleaseRequest, search: Search, destination: Destination, home: Path | None = None
+) -> Iterator[Draft[StoredRows]]:
     """Search, and let the engine write the recoded rows where nobody sees them; they are gone when the block ends, unless the
-    draft's content was published."""
+    draft's content was published. `home` is the folder in which the release will appear."""
     people, plan, progress = request.people, request.plan, request.progress
     refuse_what_needs_rows(request)
     outcome = searched(request, search)
@@ -74,6 +77,7 @@ def stored_rows(request: ReleaseRequest, search: Search, destination: Destinatio
             exact=(exact_loss(recoding.loss(codes.weights)), *outcome.scores),
             loss_per_attribute=MappingProxyType(dict(zip(codes.quasi, recoding.loss_per_attribute().tolist(), strict=True))),
             known_cells=MappingProxyType(codes.known_cells),
+            appears_in=home,
         )
         transparency, notices = about_search(outcome, request, ranges, content.stored.groups.table)
         yield request.draft(

@@ -49,9 +49,10 @@ def store(
             release = publish(draft, ledger, checks=checks, progress=progress)
             draft.content.written_to.publish()
         return release
-    with appearing_folder(destination.path, overwrite=overwrite) as hidden:
+    home = destination.path.absolute()
+    with appearing_folder(home, overwrite=overwrite) as hidden:
         make_folder(hidden / "public", 0o755)
-        with stored_rows(request, search, replace(destination, path=hidden / "public" / PARTS)) as draft:
+        with stored_rows(request, search, replace(destination, path=hidden / "public" / PARTS), home) as draft:
             release = publish(draft, ledger, checks=checks, progress=progress)
             progress("saving", 0, 1)
             release.note_saved(fill_folder(release, hidden, "parquet", key))
@@ -63,7 +64,11 @@ def store(
 def refuse_checks_of_records(checks: Checks) -> None:
     """Measures and attacks that look at single records, all at once, before the long work."""
     faults = [f"{measure_key(measure)} compares records" for measure in checks.measures if not measure.of_groups]
-    faults += [f"{type(attack).__name__} looks people up" for attack in checks.attacks if attack.needs]
+    faults += [
+        f"{type(attack).__name__} looks at records, or people up"
+        for attack in checks.attacks
+        if attack.needs or not attack.of_groups
+    ]
     all_at_once(
         Unsupported,
         "measured on records, which stay in the engine (to measure them, protect a sample of the table without destination=)",
