@@ -164,14 +164,15 @@ def test_the_interval_of_the_individual_risk_holds_what_happens_in_the_populatio
 
 def test_a_stored_score_without_a_floor_is_still_computed_again_and_a_wrong_floor_is_not() -> None:
     table, schema = pa.table({"town": ["a", "a", "b", "c"]}), sf.Schema.of(quasi=["town"])
-    score = risk.ProsecutorRisk().score(None, ReleasedTable(table, schema, records=4))
+    released = ReleasedTable(table, schema, records=4)
+    score = risk.ProsecutorRisk().score(None, released)
     stated = stated_score(score)
     assert stated["floor"] == 0.25 and stated["interval"] == [1.0, 1.0]
-    assert computed_again(Score(**stated), table, schema)
+    assert computed_again(Score(**stated), released)
     earlier = {name: value for name, value in stated.items() if name not in ("floor", "interval")}
-    assert computed_again(Score(**earlier), table, schema)
-    assert not computed_again(Score(**{**stated, "floor": 0.1}), table, schema)
-    assert not computed_again(Score(**{**stated, "interval": [0.5, 1.0]}), table, schema)
+    assert computed_again(Score(**earlier), released)
+    assert not computed_again(Score(**{**stated, "floor": 0.1}), released)
+    assert not computed_again(Score(**{**stated, "interval": [0.5, 1.0]}), released)
     assert "floor" not in stated_score(Score("loss", 0.1, "lower", ""))
 
 

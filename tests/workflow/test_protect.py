@@ -75,6 +75,29 @@ def test_both_references_of_t_closeness_are_printed() -> None:
     assert claim.reference is not None and claim.reference.startswith("input sfumato-fingerprint-1:")
 
 
+def test_a_suppressed_person_changes_no_number_that_is_about_the_released_rows(tmp_path: Path) -> None:
+    """Beside a promise about the released rows the distance from the input was stated: it told the value of the one left out."""
+    stated = []
+    for value in ("flu", "cold", "rare"):
+        rows = pa.concat_tables(
+            [
+                table(80).select(["sex", "disease"]),
+                pa.table({"sex": ["alone"], "disease": [value]}),
+            ]
+        )
+        columns = {"sex": sf.Column(role="quasi"), "disease": sf.Column(role="sensitive")}
+        people_here = sf.read(rows, sf.Schema(dataset="d", unit="record", columns=columns))
+        promise = sf.TCloseness(0.6, "disease", reference="released")
+        made = sf.protect(people_here, [FIVE, promise], sf.Lattice(suppression=0.05))
+        assert made.details["suppressed"] == 1 and not any("against the original" in each for each in made.certificate.notices)
+        stated.append(made.certificate.to_mapping()["claims"])
+        made.save(tmp_path / value)
+        assert sf.verify(tmp_path / value).holds and sf.verify(tmp_path / value, original=people_here).holds
+        against_input = sf.protect(people_here, [FIVE, sf.TCloseness(0.6, "disease")], sf.Lattice(suppression=0.05))
+        assert any("measured against the original" in notice for notice in against_input.certificate.notices)
+    assert stated[0] == stated[1] == stated[2]
+
+
 def test_a_seeded_release_is_a_demonstration() -> None:
     made = release(seed=7)
     assert not made.certificate.private

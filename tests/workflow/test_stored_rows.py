@@ -107,7 +107,9 @@ def test_nothing_appears_when_what_was_written_breaks_the_promise(
 
     def one_row_alone(*arguments: Any) -> GroupedTable:
         groups = honest(*arguments)
-        return GroupedTable(groups.table, np.r_[1, groups.counts[1:]])
+        moved = groups.counts.copy()
+        moved[1] += moved[0] - 1
+        return GroupedTable(groups.table, np.r_[1, moved[1:]])
 
     monkeypatch.setattr(stored_rows, "regrouped", one_row_alone)
     ledger = tmp_path / "ledger.db"
@@ -236,7 +238,64 @@ def test_measures_and_attacks_on_classes_agree_with_those_on_rows(source: Path, 
     there = stored(source, tmp_path / "out", promises, SEARCHES["lattice"], **options)
     assert dict(there.scores) == pytest.approx(dict(here.scores))
     assert there.certificate.attacks == here.certificate.attacks
-    assert sf.verify(tmp_path / "out").accepted
+    assert there.certificate.card["scores"] == here.certificate.card.get("scores", there.certificate.card["scores"])
+    assert {score["measure"] for score in there.certificate.card["scores"]} >= {"class_count", "prosecutor_risk", "uniques"}
+    assert "computed again from the rows" in sf.verify(tmp_path / "out").explain()
+
+
+def test_attacks_see_sensitive_columns_that_nothing_is_promised_of(tmp_path: Path) -> None:
+    """They were not grouped, and the certificate stated 0 % where the value of everybody is certain."""
+    rows = pa.table(
+        {
+            "age": [20 + i % 8 * 5 for i in range(400)],
+            "code": [i // 8 % 2 for i in range(400)],
+            "inc": [i % 8 for i in range(400)],
+        }
+    )
+    pq.write_table(rows, tmp_path / "people.parquet")
+    roles = {"age": Column(role="quasi"), "code": Column(role="sensitive"), "inc": Column(role="sensitive")}
+    described = sf.Schema(dataset="d", unit="record", columns=roles)
+    promises = [sf.KAnonymity(5), sf.DistinctLDiversity(2, "code")]
+    release = stored(
+        tmp_path / "people.parquet", tmp_path / "out", promises, SEARCHES["lattice"], described=described, attacks=["Homogeneity"]
+    )
+    assert release.certificate.attacks[0]["success"] == 1.0
+    assert sf.attack(tmp_path / "out", only="Homogeneity")[0].success == 1.0
+
+
+def test_rows_that_were_lost_on_the_way_are_not_published(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sfumato.measures.guarantees.grouped import GroupedTable
+    from sfumato.workflow.publishing import stored_rows
+
+    honest = stored_rows.regrouped
+
+    def fewer(*arguments: Any) -> GroupedTable:
+        groups = honest(*arguments)
+        return GroupedTable(groups.table.slice(1), groups.counts[1:])
+
+    monkeypatch.setattr(stored_rows, "regrouped", fewer)
+    with pytest.raises(VerificationFailed, match="rows were written and .* can be read back"):
+        stored(source, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_does_not_fit_a_destination_is_refused_before_the_work(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "schema.toml").write_text(schema().to_toml())
+    command = ["protect", "people.parquet", "--schema", "schema.toml", "--k", "5"]
+    wrong = ["--destination", "out", "--write-to", "x.duckdb", "-o", "other", "--format", "csv"]
+    assert run([*command, *wrong]) == 2
+    said = capsys.readouterr().err
+    assert all(part in said for part in ("leave one out", "leave output (-o) out", "leave format out"))
+    assert run([*command, "--memory", "1GB"]) == 2 and "is about a destination" in capsys.readouterr().err
+    assert run([*command, "--destination", "we[ird"]) == 2 and "choose another destination" in capsys.readouterr().err
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["people.parquet", "schema.toml"]
+    release = stored(source, tmp_path / "out")
+    for call in (lambda: release.write(tmp_path / "x.duckdb"), release.to_pandas):
+        with pytest.raises(Unsupported, match="stayed in their engine"):
+            call()
 
 
 def test_an_existing_folder_is_kept_unless_it_may_be_replaced(source: Path, tmp_path: Path) -> None:
@@ -270,7 +329,9 @@ def test_records_that_could_be_tied_by_other_columns_are_said_not_to_be(source: 
     ledger = tmp_path / "ledger.db"
     stored(source, tmp_path / "one", ledger=ledger)
     release = stored(source, tmp_path / "two", [sf.KAnonymity(5)], sf.LocalRecoding(), ledger=ledger)
-    assert "Records were not tied together by 'disease', 'visits'" in release.certificate.composition["finding"]
+    composition = release.certificate.composition
+    assert "records could be tied together by 'disease', 'visits'" in composition["finding"]
+    assert "adds up" in composition["finding"] and composition["compared"] == 0 and "success" not in composition
 
 
 def test_the_command_line_leaves_the_rows_of_a_file_in_it(

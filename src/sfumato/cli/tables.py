@@ -213,7 +213,11 @@ def protect(
     if recipe.destination is not None and recipe.destination_folder() is None:
         place, held = recipe.to_mapping()["destination"], recipe.destination_table or DEFAULT_TABLE
         facts["stored"] = {"in": place, "table": held}
+        lines = [line for line in lines if not line.startswith("verify ")]
         lines.append(f"stored    {place}, table {held}")
+        if folder is not None:
+            check = ["sfumato", "verify", str(folder), "--data", place, "--table", held]
+            lines.append(f"verify    {shlex.join(check)}")
     if are_numbers(release.data.column_names):
         facts["names"] = f"{NAMED_BY_A_RECORD}, and its values are published as names"
         lines.append(f"names     {facts['names']}")
@@ -298,7 +302,11 @@ def _recipe(source: str, options: dict[str, Any]) -> Recipe:
     missing = [option for name, option in needed.items() if name not in options]
     if missing:
         raise ParameterError(f"protecting a table needs {' and '.join(missing)}; or name a recipe (a .toml file).")
-    return Recipe.parse({"data": source, "output": "out", "ledger": LEDGER, **options}, folder=Path.cwd(), name="command line")
+    usual = {"output": "out", "ledger": LEDGER}
+    recipe = Recipe.parse({"data": source, **usual, **options}, folder=Path.cwd(), name="command line")
+    if "output" not in options and recipe.destination_folder() is not None:  # the destination is the folder of the release
+        recipe = recipe.with_changes({"output": None})
+    return recipe
 
 
 def _from_here(name: str, value: Any) -> Any:

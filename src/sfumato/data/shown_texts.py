@@ -5,6 +5,7 @@ A search without one level for a column may show any of its levels. What cannot 
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from bisect import bisect_left
@@ -23,6 +24,15 @@ _HALF_OPEN = re.compile(rf"\[({_WHOLE}), ({_WHOLE})\)")
 _CLOSED = re.compile(rf"\[({_NUMBER}), ({_NUMBER})\]")
 _INTERVAL = re.compile(rf"\[({_NUMBER}|-inf), ({_NUMBER}|inf)\)")
 _NUMBERS = ("number", "float", "halffloat", "float16")
+
+
+def _is_moment(text: str) -> bool:
+    """Whether a text is a day, or a day and a time, and nothing else."""
+    try:
+        datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}.*", text) is not None
 
 
 class ShownTexts:
@@ -51,6 +61,8 @@ class ShownTexts:
             if re.fullmatch(form, text) is None:
                 return False
         if self._written == "date" and (len(text) != len("2020-01-01") or not is_day(text)):
+            return False
+        if self._spec is not None and self._spec.dates is not None and not _is_moment(text):
             return False
         return self._spec is None or self._spec.file is not None or self._level(0).can_show(text)
 

@@ -62,7 +62,7 @@ def destination_of(text: str | Path, table_name: str | None = None, overwrite: b
     address = str(text)
     if address.startswith(_SPARK):
         if table_name is not None:
-            raise ParameterError(f"'{_SPARK}' is followed by the name of the table; leave table_name (--table-name) out")
+            raise ParameterError(f"'{_SPARK}' is followed by the name of the table; leave table_name (--destination-table) out")
         return SparkTable(address.removeprefix(_SPARK), overwrite=overwrite)
     if is_postgres_url(address):
         return DatabaseTable(address, table_name or DEFAULT_TABLE, overwrite)
@@ -75,7 +75,7 @@ def destination_of(text: str | Path, table_name: str | None = None, overwrite: b
     if path.suffix.lower() in _DATABASE_ENDINGS or is_database(path):
         return DatabaseTable(address, table_name or DEFAULT_TABLE, overwrite)
     if table_name is not None:
-        raise ParameterError(f"'{path}' is a folder; table_name (--table-name) is for databases")
+        raise ParameterError(f"'{path}' is a folder; table_name (--destination-table) is for databases")
     return ParquetFolder(path, overwrite)
 
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Confirm = Callable[[pa.Table], None]
 
 DEFAULT_TABLE = "release"
+_ANOTHER_TABLE = "choose another table name, or pass overwrite=True (--overwrite; with --write-to: --write-overwrite)"
 _LONGEST_POSTGRES_NAME = 63
 
 
@@ -182,7 +183,7 @@ def _refuse_known(connection: duckdb.DuckDBPyConnection, where: str, name: str, 
     from sfumato.engines.duckdb import list_tables
 
     if name.lower() in {table.lower() for table in list_tables(connection)} and not overwrite:
-        raise SourceError(f"'{where}' already has a table '{name}'; choose another table_name or pass overwrite=True")
+        raise SourceError(f"'{where}' already has a table '{name}'; {_ANOTHER_TABLE}")
 
 
 def _write_postgres(table: pa.Table, url: str, name: str, overwrite: bool, confirm: Confirm | None) -> None:
@@ -219,7 +220,7 @@ def refuse_existing(connection: psycopg.Connection, url: str, name: str, overwri
         [path[-1], path[0] if len(path) > 1 else None],
     ).fetchone()
     if existing and not overwrite:
-        raise SourceError(f"{redacted(url)} already has a table '{name}'; choose another table_name or pass overwrite=True")
+        raise SourceError(f"{redacted(url)} already has a table '{name}'; {_ANOTHER_TABLE}")
     return path, existing is not None
 
 

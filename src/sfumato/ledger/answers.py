@@ -151,8 +151,9 @@ class ChargedAnswers(Transactions):
             spends = [each for each in tables.spends(dataset, analyst) if each.state != "rolled back"]
             protected = tables.protected(dataset)
             # what nobody can restate for the unit of now is not covered, which `not_covered` says
-            said = owner_said(tables.first_about_a_unit(dataset))
-            covered = [each for each in spends if protected is None or is_covered(each, changes, said)]
+            said, first = owner_said(tables.first_about_a_unit(dataset)), tables.first_reserve(dataset)
+            always = protected is None or (not changes and first is not None and "unit" in first.payload)
+            covered = [each for each in spends if always or is_covered(each, changes, said)]
             amounts = tuple(carried(each, changes) for each in covered)
         return Charges(amounts, allowed, protected)
 

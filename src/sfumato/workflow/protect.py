@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     from sfumato.wire.keys import OwnerKey
     from sfumato.workflow.contents.stored_rows import StoredRows
 
-#: Below this many records nearly every column has nearly as many values as records.
-_FEW_RECORDS = 50
-
 C = TypeVar("C", bound=Content)
 
 
@@ -234,6 +231,10 @@ def _destination(
     signing_key(None if sign is None else Path(sign))
     place = destination_of(destination, table_name, overwrite=overwrite)
     if isinstance(place, ParquetFolder):
+        require(
+            not set("*?[]{}") & set(str(place.path)),
+            "a folder whose name has *, ?, [ or { cannot be read back by its files; choose another destination",
+        )
         check_place(Path(os.path.abspath(place.path)), overwrite=overwrite)
     else:
         check_destination(place)
@@ -299,20 +300,18 @@ def _about_population(request: ReleaseRequest, *, masked: bool) -> dict[str, Any
 def _notices_about(content: Content, plan: ColumnPlan, other_values: Collection[str]) -> tuple[str, ...]:
     """What the owner should think about although no guarantee forbids it; `other_values` are columns of changed values."""
     from sfumato.anonymity.pseudonyms import WARNING
+    from sfumato.workflow.publishing.recoded_rows import FEW_RECORDS, telling_column
 
     warned = (WARNING,) if set(plan.pseudonymised) & set(content.schema.columns) else ()
     if not isinstance(content, Rows):
         return warned
     telling, table = [], content.table
     for name in table.column_names:
-        if name in plan.quasi or name in plan.pseudonymised or name in other_values or table.num_rows < _FEW_RECORDS:
+        if name in plan.quasi or name in plan.pseudonymised or name in other_values or table.num_rows < FEW_RECORDS:
             continue
         different = len(table.column(name).drop_null().unique())
         if different > table.num_rows / 2:
-            telling.append(
-                f"column '{name}' is published as it is and has {different:,} different values in {table.num_rows:,} "
-                "records: whoever knows one finds the record. Should it be a quasi-identifier?"
-            )
+            telling.append(telling_column(name, different, table.num_rows))
     return (*warned, *telling)
 
 

@@ -160,6 +160,7 @@ class Recipe(Frozen):
         from sfumato.workflow.publishing.appearing import check_place
         from sfumato.workflow.publishing.saving import signing_key
 
+        self._refuse_what_does_not_fit_a_destination()
         folder = self.destination_folder()
         output = None if self.output is None or folder is not None else Path(self.place(self.output))
         # places are checked before the long work, and again when it is saved
@@ -200,6 +201,20 @@ class Recipe(Frozen):
             release.write(self.place(self.write.to), table_name=self.write.table, overwrite=self.write.overwrite)
             progress("writing to the database", 1, 1)
         return release
+
+    def _refuse_what_does_not_fit_a_destination(self) -> None:
+        """Keys that contradict each other about where rows go, all at once."""
+        if self.destination is None:
+            spare = [name for name in ("destination_table", "memory") if getattr(self, name) is not None]
+            faults = [f"{name} is about a destination: name one, or leave it out" for name in spare]
+        else:
+            faults = ["write puts rows of this process into a database; with a destination the engine writes them: leave one out"]
+            faults = faults if self.write is not None else []
+            if self.destination_folder() is not None and self.output is not None:
+                faults.append("destination is the folder of the whole release: leave output (-o) out")
+            if self.format != "parquet":
+                faults.append("with a destination rows are written as Parquet, or into a table: leave format out")
+        all_at_once(RecipeError, "where rows go", faults)
 
     def destination_folder(self) -> Path | None:
         """The folder in which the engine writes the whole release; None for a table of a database, or without a destination."""

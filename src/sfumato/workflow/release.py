@@ -111,13 +111,20 @@ class Release(Generic[C]):
 
     def to_pandas(self) -> Any:  # a pandas DataFrame, which is not a dependency
         """The released rows as a pandas DataFrame."""
+        self._refuse_without_rows()
         return self.data.to_pandas()
 
     def to_polars(self) -> Any:  # a polars DataFrame, which is not a dependency
         """The released rows as a polars DataFrame."""
         import polars
 
+        self._refuse_without_rows()
         return polars.from_arrow(self.data)
+
+    def _refuse_without_rows(self) -> None:
+        from sfumato.workflow.publishing.saving import refuse_without_rows
+
+        refuse_without_rows(self)
 
     def view(self, name: str = "release", *, register: TableLike = None) -> View[Any, Schema]:  # of any content
         """What an outsider of its folder has: the content, the roles of its columns, the published hierarchies and the

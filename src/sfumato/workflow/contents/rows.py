@@ -248,7 +248,8 @@ class Rows(Content):
         """Those that follow from the published rows."""
         from sfumato.workflow.publishing.scoring import computed_again
 
-        return tuple(score for score in release.owner.scores if computed_again(score, self.table, self.public))
+        published = ReleasedTable(self.table, self.public, records=int(self.table.num_rows))
+        return tuple(score for score in release.owner.scores if computed_again(score, published))
 
     def owner_files(self, release: Release[Content]) -> dict[str, bytes]:
         """Scores, how the search went, the whole schema, the recipe and, of a masked table, who is who."""
@@ -302,7 +303,7 @@ class Rows(Content):
         findings = [shape, check_bytes(certificate, table, folder, ordered=True)]
         transparency.refuse_disproved_mask(certificate, schema, table)
         findings += transparency.check_missing_shown(certificate, table)
-        findings += parts.check_scores(certificate, schema, table)
+        findings += parts.check_scores(certificate, ReleasedTable(table, schema, records=int(table.num_rows)))
         findings.append(parts.check_schema_file(schema, table.column_names, folder))
         parts.refuse_other_hierarchies(schema, folder)
         described = schema.replace(folder=str(folder))

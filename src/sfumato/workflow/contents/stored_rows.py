@@ -19,14 +19,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 import pyarrow as pa
 
 from sfumato.core.certificate import Certificate, Claim, measured_numbers, plain
-from sfumato.core.errors import Unsupported, VerificationFailed
+from sfumato.core.errors import InputError, Unsupported, VerificationFailed
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.view import Score, View
 from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from sfumato.engines.destinations import DatabaseTable, Destination, ParquetFolder, Staged
+from sfumato.engines.snapshots import one_state
 from sfumato.report.content import plain_details
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import Content, Files, FolderAtHand, Format, Page, Saved, entered, without_hierarchies_in
@@ -211,6 +213,13 @@ class StoredRows(Content):
                 files.setdefault(path.name, describe_file(path))
         return Saved(files, release.published.claims, schema, ())
 
+    def page_scores(self, release: Release[Content]) -> tuple[Score, ...]:
+        """Those that follow from the groups of the published rows."""
+        from sfumato.workflow.publishing.scoring import computed_again
+
+        released = as_published(self.stored, self.public)
+        return tuple(score for score in release.owner.scores if computed_again(score, released))
+
     def owner_files(self, release: Release[Content]) -> dict[str, bytes]:
         """Scores, how the search went, the whole schema and the recipe."""
         scores = [dataclasses.asdict(dataclasses.replace(score, parts=dict(score.parts))) for score in release.owner.scores]
@@ -260,20 +269,29 @@ class StoredRows(Content):
         parts.refuse_names(certificate, schema, empty)
         findings.append(parts.check_schema_file(schema, list(stored.column_names), folder))
         parts.refuse_other_hierarchies(schema, folder)
+        findings += parts.check_scores(certificate, as_published(stored, schema))
         described = schema.replace(folder=str(folder))
         refuse_levels_not_shown(certificate, described, stored.groups.table)
         return stored, [*findings, *check_texts(certificate, described, stored.groups.table)]
 
     @classmethod
     def _read(
-        cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand
+        cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand, extra: Sequence[str] = ()
     ) -> tuple[GroupedRows, list[Finding]]:
         stated = read_description(folder / STORED, certificate)
         names = _pseudonyms(certificate, schema)
-        grouped = tuple(dict.fromkeys([*schema.quasi, *_promised(certificate)]))
+        grouped = tuple(dict.fromkeys([*schema.quasi, *_promised(certificate), *extra]))
         if "files" not in stated:
             beside.public.refuse(FOLDER)
-            return _asked(stated, schema, grouped, names, beside)
+            if beside.rows is None:
+                raise InputError(
+                    "the rows of this release are in a database. Name it and the table to check them: data= and table=, or "
+                    "--data and --table"
+                )
+            with one_state(beside.rows) as rows:
+                return _asked(stated, schema, grouped, names, rows)
+        if beside.rows is not None:
+            raise InputError("the rows of this release are in its folder; leave data= (--data) out")
         order: dict[str, None] = {}
         with beside.public.inside(FOLDER, MOST_FILES) as parts:
             read = grouped_parts(
@@ -292,8 +310,8 @@ class StoredRows(Content):
 
     @classmethod
     def opened(cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand) -> GroupedRows:
-        """The rows by their groups, whatever else is said about them."""
-        return cls._read(certificate, schema, folder, beside)[0]
+        """The rows by their groups, with every sensitive column, whatever else is said about them."""
+        return cls._read(certificate, schema, folder, beside, schema.sensitive)[0]
 
     @classmethod
     def check_claim(
@@ -342,6 +360,13 @@ class StoredRows(Content):
         return class_page(certificate, cast("GroupedRows", data))
 
 
+def as_published(stored: GroupedRows, schema: Schema) -> ReleasedTable:
+    """The grouped columns as measures of published rows see them."""
+    table = stored.groups.table
+    described = schema.replace(columns={name: schema.columns[name] for name in table.column_names})
+    return ReleasedTable(table, described, records=stored.num_rows, counts=stored.groups.counts)
+
+
 def read_description(path: Path, certificate: Certificate) -> PlainDict:
     """What `stored.json` says of the rows, in the one form that releases write it; its digest was compared before."""
     from sfumato.workflow.verifying.untrusted import parse_json
@@ -362,19 +387,19 @@ def read_description(path: Path, certificate: Certificate) -> PlainDict:
 
 
 def _asked(
-    manifest: PlainDict, schema: Schema, grouped: tuple[str, ...], names: Sequence[str], beside: FolderAtHand
+    manifest: PlainDict, schema: Schema, grouped: tuple[str, ...], names: Sequence[str], rows: Microdata
 ) -> tuple[GroupedRows, list[Finding]]:
     """The table where the rows are, asked by the engine that holds it."""
     from sfumato.engines.row_digest import row_sums
-    from sfumato.workflow.publishing.regrouping import regrouped, tied_names
+    from sfumato.workflow.publishing.columns import type_name
+    from sfumato.workflow.publishing.regrouping import refuse_names_in, regrouped, tied_names
 
-    if beside.rows is None:
-        raise VerificationFailed(
-            "the rows of this release are in a database. Name it and the table (data=, --data with --table) to check them"
-        )
-    relation = beside.rows.relation
-    if set(relation.schema().names) != set(schema.columns):
-        raise VerificationFailed("the table does not have the columns that the certificate describes")
+    relation = rows.relation
+    types = {each.name: type_name(each.type) for each in relation.schema()}
+    if types != {name: column.type for name, column in schema.columns.items()}:
+        raise VerificationFailed("the table does not have the columns that the certificate describes, or other types of values")
+    for name in names:
+        refuse_names_in(relation, name)
     sums = row_sums(relation, list(schema.columns))
     if sums.rows != manifest["rows"] or sums.content_digest() != manifest["content"]:
         raise VerificationFailed("the table does not hold the rows that were certified: their digest differs")

@@ -250,6 +250,10 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
     odd = _written_otherwise([new.reading, *(each.reading for each in earlier if each.reading is not None)])
     if odd is not None:
         return {"why": f"the values of column '{odd}' had another type, or other codes for missing ones"}
+    if untied := _not_tied([(new.reading, new.view), *((each.reading, each.view) for each in earlier)]):
+        listed = ", ".join(f"'{name}'" for name in untied)
+        stayed = "rows that stayed in an engine are known by their groups alone"
+        return {"why": f"records could be tied together by {listed}, and {stayed}"}
     # the texts of a column that today's table lacks cannot be read over its values
     unread = frozenset(names) - set(new.view.result.hierarchies) - set(() if original is None else original.column_names)
     people, counts = None, None
@@ -274,9 +278,6 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
         changed = " The table, or the key of its fingerprint, was another one then: who changed since is not in these numbers."
     elif any(each.changed_table is None for each in earlier):
         changed = " Whether the table changed since cannot be told, because a release was made with a seed."
-    if untied := _not_tied([(new.reading, new.view), *((each.reading, each.view) for each in earlier)]):
-        listed = ", ".join(f"'{name}'" for name in untied)
-        changed += f" Records were not tied together by {listed}, which several of the releases show as they are: {ADDS_UP}."
     whom = "records" if any(hides_units(each) for each in (new.view, *views)) else "people"
     return {
         "attack": result.attack,

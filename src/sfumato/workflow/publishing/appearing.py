@@ -106,15 +106,17 @@ def _hidden_name(target: Path) -> Path:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what a killed process left behind: hidden siblings that no process holds."""
-    pattern = re.compile(re.escape(f".{target.name}.partial-") + r"[0-9a-f]{16}(\.old)?")
+    """Remove what killed processes left behind: hidden siblings that no process holds, for whatever place they were meant."""
+    pattern = re.compile(r"\..+\.partial-[0-9a-f]{16}(\.old)?")
     try:
         names = os.listdir(target.parent)
     except OSError:
         return
     for name in names:
         matched = pattern.fullmatch(name)
-        if matched and (matched[1] is None or target.exists()):  # without its successor an old release is all there is
+        own = name.startswith(f".{target.name}.partial-")
+        # without its successor an old release is all there is
+        if matched and (matched[1] is None or (own and target.exists())):
             remove_unheld(target.parent / name)
 
 

@@ -42,6 +42,8 @@ def counts_units(guarantee: ClassGuarantee) -> bool:
     return isinstance(guarantee, (KAnonymity, AlphaKAnonymity))
 
 
+#: What is measured beside a promise against the original, those of its records that were suppressed included.
+INPUT = "reference input"
 #: How a certificate begins to say that a column names the units.
 _UNIT_COLUMN = "one value of the column '"
 
@@ -237,6 +239,8 @@ def _claim(
     column = schema.unit if units is None else units.column
     counted = None if units is None else units.measured.get(guarantee)
     value, also = measurement.value, dict(measurement.also)
+    if getattr(guarantee, "reference", None) == "released":
+        also.pop(INPUT, None)  # it is about suppressed records too, of which the promise says nothing
     if counted is not None:
         value, also = counted.value, {**counted.also, RECORDS_PER_CLASS: plain_number(records_per_class(measurement))}
     return Claim(

@@ -82,6 +82,29 @@ def searched(request: ReleaseRequest, search: Search) -> SearchOutcome:
     return outcome
 
 
+def _measured_with_suppressed(outcome: SearchOutcome, request: ReleaseRequest) -> tuple[str, ...]:
+    """Numbers that are measured against the original speak of suppressed records too."""
+    against = [each.key for each in request.guarantees if getattr(each, "reference", None) == "input"]
+    if not against or not outcome.result.suppressed:
+        return ()
+    return (
+        f"the numbers stated for {', '.join(against)} are measured against the original, suppressed records included: where few "
+        'are suppressed, they can tell a value of one of them. Ask for reference="released" where that matters.',
+    )
+
+
+#: Below this many records nearly every column has nearly as many values as records.
+FEW_RECORDS = 50
+
+
+def telling_column(name: str, different: int, records: int) -> str:
+    """What the owner should think about where a column that is published as it is has nearly as many values as records."""
+    return (
+        f"column '{name}' is published as it is and has {different:,} different values in {records:,} "
+        "records: whoever knows one finds the record. Should it be a quasi-identifier?"
+    )
+
+
 def about_search(
     outcome: SearchOutcome, request: ReleaseRequest, ranges: Mapping[str, Collection[str]], table: pa.Table
 ) -> tuple[PlainDict, tuple[str, ...]]:
@@ -90,7 +113,8 @@ def about_search(
     plan = request.plan
     ranged = _ranged(plan.schema, ranges, table)
     transparency = _transparency(outcome, request, ranged) | {"written_as": written_as(request.people, plan.keep)}
-    return transparency, (*_widths_left_open(plan.schema), *([", ".join(ranged).join(ENDS_OF_RANGES)] if ranged else ()))
+    ends = [", ".join(ranged).join(ENDS_OF_RANGES)] if ranged else []
+    return transparency, (*_widths_left_open(plan.schema), *ends, *_measured_with_suppressed(outcome, request))
 
 
 def trees_of(codes: ClassTable) -> dict[str, Hierarchy]:

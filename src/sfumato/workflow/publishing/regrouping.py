@@ -11,12 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sfumato.core.errors import VerificationFailed
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.expressions import IsMissing, Not, Reference
 from sfumato.engines.plan import AggregateColumn, Filter, Group, Plan, Scan
 from sfumato.engines.snapshots import plannable
 from sfumato.measures.guarantees.grouped import GroupedTable, UnitsOfClasses
 from sfumato.workflow.publishing.grouped_rows import Tied
+from sfumato.workflow.verifying.pseudonym_ties import PSEUDONYM
+from sfumato.workflow.verifying.untrusted import quoted
 
 if TYPE_CHECKING:
     from sfumato.data.relation import Relation
@@ -61,6 +64,20 @@ def tied_names(relation: Relation, name: str, quasi: Sequence[str]) -> Tied:
     answer = written.run(totals)
     names, records, places = (int(answer.column(label)[0].as_py() or 0) for label in ("names", "records", "places"))
     return Tied(records > names, places > names)
+
+
+def refuse_names_in(relation: Relation, name: str) -> None:
+    """A column that is said to hold pseudonyms holds nothing else; it is read a batch at a time and not kept."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for batch in relation.batches([name]):
+        values = batch.column(0)
+        values = (values.dictionary if pa.types.is_dictionary(values.type) else values).drop_null()
+        if not pa.types.is_string(values.type) or (
+            len(values) and not pc.all(pc.match_substring_regex(values, PSEUDONYM)).as_py()
+        ):
+            raise VerificationFailed(f"the column {quoted(name)} holds something else than the pseudonyms it is said to hold")
 
 
 def counted_units(relation: Relation, quasi: Sequence[str], unit: str) -> UnitsOfClasses:

@@ -72,6 +72,7 @@ def write_rows(release: Release[Content], destination: str | Path, table_name: s
 
     if not hasattr(release.data, "num_rows"):
         raise Unsupported("this release is plain data and has no rows to write; save it as files instead")
+    refuse_without_rows(release)
 
     def confirm(back: pa.Table) -> None:
         if back.column_names != release.data.column_names or not released_form(back).equals(released_form(release.data)):
@@ -81,6 +82,12 @@ def write_rows(release: Release[Content], destination: str | Path, table_name: s
             )
 
     write_table(release.data, destination, table_name=table_name, overwrite=overwrite, confirm=confirm)
+
+
+def refuse_without_rows(release: Release[Content]) -> None:
+    """Raise where the rows of a release are not in this process."""
+    if hasattr(release.data, "groups"):
+        raise Unsupported("the rows of this release stayed in their engine and are where destination= put them; read them there")
 
 
 def _write_certificate(certificate: Certificate, public: Path, key: SigningKey | None) -> None:

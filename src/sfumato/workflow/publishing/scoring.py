@@ -23,8 +23,6 @@ from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.report.wording import attack_in_words
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from sfumato.anonymity.search.base import Search
     from sfumato.data.class_table import ClassTable
     from sfumato.data.microdata import Microdata
@@ -198,15 +196,15 @@ def plain_result(result: AttackResult) -> Plain:
     }
 
 
-def computed_again(score: Score, table: pa.Table, schema: Schema) -> bool:
+def computed_again(score: Score, released: ReleasedTable) -> bool:
     """Whether the published rows give this score: of a measure with its usual parameters that takes nothing else."""
     if not registry.has("measure", score.measure):
         return False
     measure: Any = registry.find("measure", score.measure)
-    if not measure.of_rows_alone:
+    if not measure.of_rows_alone or (released.counts is not None and not measure.of_groups):
         return False
     try:
-        again: Score = measure().score(None, ReleasedTable(table, schema, records=int(table.num_rows)))
+        again: Score = measure().score(None, released)
     except SfumatoError:  # it takes a column that is not there
         return False
     if (again.better, again.meaning, set(again.parts)) != (score.better, score.meaning, set(score.parts)):

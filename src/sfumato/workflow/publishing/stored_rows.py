@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sfumato.anonymity.pseudonyms import Pseudonyms, with_pseudonyms
-from sfumato.core.errors import Unsupported, all_at_once
+from sfumato.core.errors import Unsupported, VerificationFailed, all_at_once
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import COUNT
@@ -26,7 +26,7 @@ from sfumato.engines.snapshots import Snapshot, plannable
 from sfumato.workflow.contents.stored_rows import StoredRows
 from sfumato.workflow.publishing.columns import released_schema
 from sfumato.workflow.publishing.grouped_rows import GroupedRows
-from sfumato.workflow.publishing.recoded_rows import about_search, searched, trees_of
+from sfumato.workflow.publishing.recoded_rows import FEW_RECORDS, about_search, searched, telling_column, trees_of
 from sfumato.workflow.publishing.regrouping import regrouped, tied_names
 from sfumato.workflow.publishing.scoring import exact_loss, shown_ranges
 from sfumato.workflow.publishing.units_in_engine import units_of_classes
@@ -42,10 +42,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def stored_rows(
-    request: ReleaseRequest, search: Search, destination: Destination, home: Path | None = None
+    request: ReleaseRequest, search: Search, destination: Destination, *, home: Path | None = None, attacked: bool = False
 ) -> Iterator[Draft[StoredRows]]:
     """Search, and let the engine write the recoded rows where nobody sees them; they are gone when the block ends, unless the
-    draft's content was published. `home` is the folder in which the release will appear."""
+    draft's content was published. `home` is the folder in which the release will appear; what is `attacked` is grouped by every
+    sensitive column, promised or not."""
     people, plan, progress = request.people, request.plan, request.progress
     refuse_what_needs_rows(request)
     outcome = searched(request, search)
@@ -63,7 +64,7 @@ def stored_rows(
         progress("grouping what was written", 0, 1)
         ranges = shown_ranges(codes, recoding)
         content = StoredRows(
-            stored=table_of(written, request),
+            stored=table_of(written, request, attacked=attacked),
             written_to=written,
             destination=destination,
             published_types=written.relation.schema(),
@@ -86,17 +87,24 @@ def stored_rows(
             outcome.method,
             transparency,
             outcome.details,
-            notices=(*notices, *_not_counted(request)),
+            notices=(*notices, *_telling(content, request), *_not_counted(request)),
         )
 
 
-def table_of(written: Staged, request: ReleaseRequest) -> GroupedRows:
-    """What was written, by its groups: quasi-identifiers and the values that promises are about."""
+def table_of(written: Staged, request: ReleaseRequest, *, attacked: bool) -> GroupedRows:
+    """What was written, by its groups: quasi-identifiers and the values that promises are about, or that attacks are after."""
     plan = request.plan
-    grouped = grouped_columns(plan.quasi, request.guarantees)
+    extra = [name for name in plan.schema.sensitive if attacked and name in plan.keep]
+    grouped = tuple(dict.fromkeys([*grouped_columns(plan.quasi, request.guarantees), *extra]))
     unit = plan.schema.unit if plan.schema.unit in plan.keep else None
+    groups = regrouped(written.relation, grouped, plan.quasi, unit)
+    if groups.records != written.rows:
+        raise VerificationFailed(
+            f"{written.rows:,} rows were written and {groups.records:,} can be read back; nothing was released. Check the disk "
+            "of the destination, and whether all workers of the engine see it."
+        )
     return GroupedRows(
-        groups=regrouped(written.relation, grouped, plan.quasi, unit),
+        groups=groups,
         column_names=tuple(written.relation.schema().names),
         pseudonyms=MappingProxyType({name: tied_names(written.relation, name, plan.quasi) for name in plan.pseudonymised}),
     )
@@ -127,6 +135,17 @@ def note_counts(relation: Relation, codes: ClassTable) -> None:
         cells = pa.table({name: codes.keys.column(name), COUNT: counts}).unify_dictionaries()
         column = cells.group_by([name], use_threads=False).aggregate([(COUNT, "sum")])
         relation.note_counts(name, column.select([name, f"{COUNT}_sum"]).rename_columns([name, COUNT]))
+
+
+def _telling(content: StoredRows, request: ReleaseRequest) -> tuple[str, ...]:
+    """Columns that are published as they are, with nearly as many values as records."""
+    table, rows = content.stored.groups.table, content.stored.num_rows
+    others = [name for name in table.column_names if name not in request.plan.quasi]
+    return tuple(
+        telling_column(name, different, rows)
+        for name in others
+        if (different := len(table.column(name).drop_null().unique())) > rows / 2 and rows >= FEW_RECORDS
+    )
 
 
 def _not_counted(request: ReleaseRequest) -> tuple[str, ...]:

@@ -40,19 +40,21 @@ def store(
     memory: int,
 ) -> Release[StoredRows]:
     """Search, write, verify, enter and publish, without a row in this process."""
-    refuse_checks_of_records(checks)
+    refuse_checks_of_records(checks, published_unit=request.plan.schema.unit in request.plan.keep)
     key, progress = signing_key(sign), request.progress
     promised = [each.sensitive for each in request.guarantees if each.sensitive is not None]
     refuse_too_many_cells(request.people, promised, memory)
+    attacked = bool(checks.attacks)
     if not isinstance(destination, ParquetFolder):
-        with stored_rows(request, search, destination) as draft:
+        with stored_rows(request, search, destination, attacked=attacked) as draft:
             release = publish(draft, ledger, checks=checks, progress=progress)
             draft.content.written_to.publish()
         return release
     home = destination.path.absolute()
     with appearing_folder(home, overwrite=overwrite) as hidden:
         make_folder(hidden / "public", 0o755)
-        with stored_rows(request, search, replace(destination, path=hidden / "public" / PARTS), home) as draft:
+        parts = replace(destination, path=hidden / "public" / PARTS)
+        with stored_rows(request, search, parts, home=home, attacked=attacked) as draft:
             release = publish(draft, ledger, checks=checks, progress=progress)
             progress("saving", 0, 1)
             release.note_saved(fill_folder(release, hidden, "parquet", key))
@@ -61,14 +63,16 @@ def store(
     return release
 
 
-def refuse_checks_of_records(checks: Checks) -> None:
-    """Measures and attacks that look at single records, all at once, before the long work."""
+def refuse_checks_of_records(checks: Checks, *, published_unit: bool) -> None:
+    """Measures and attacks of single records, or of people whom a published unit names, all at once, before the long work."""
     faults = [f"{measure_key(measure)} compares records" for measure in checks.measures if not measure.of_groups]
     faults += [
         f"{type(attack).__name__} looks at records, or people up"
         for attack in checks.attacks
         if attack.needs or not attack.of_groups
     ]
+    if published_unit and checks.risks:
+        faults.append("risks count people where a column names them, and rows are grouped without it")
     all_at_once(
         Unsupported,
         "measured on records, which stay in the engine (to measure them, protect a sample of the table without destination=)",

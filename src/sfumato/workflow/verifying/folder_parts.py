@@ -26,6 +26,7 @@ from sfumato.report.wording import attack_in_words
 from sfumato.workflow.contents.base import OTHER_SCORES, content_kind
 from sfumato.workflow.publishing.cards import CARD, CARD_FORMAT, public_card
 from sfumato.workflow.publishing.claims import stated_unit
+from sfumato.workflow.verifying.pseudonym_ties import PSEUDONYM
 from sfumato.workflow.verifying.transparency import names_in
 from sfumato.workflow.verifying.untrusted import quoted
 from sfumato.workflow.verifying.verification import Finding
@@ -33,13 +34,14 @@ from sfumato.workflow.verifying.verification import Finding
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sfumato.data.released import ReleasedTable
+
 SCHEMA = "schema.toml"
 #: What a release was made with, by the format of its certificate.
 _VERSIONS_FIRST = {"sfumato", "python", "numpy", "pyarrow"}
 _VERSIONS = {*_VERSIONS_FIRST, "matplotlib"}
 _VERSION = re.compile(r"[0-9][0-9A-Za-z.+-]{0,39}")
 _MOST_STATED = 1_000_000
-_PSEUDONYM = r"^[a-z2-7]{26}$"
 #: What attacks on a masked table are given when it is published; those on other rows are given nothing.
 _HELD = {"register", "truth"}
 _FIGURE, _CAPTION = "<figure>", "<figcaption"
@@ -136,7 +138,7 @@ def refuse_names(certificate: Certificate, schema: Schema, table: pa.Table) -> N
         values = table.column(name).unique().drop_null()
         if pa.types.is_dictionary(values.type):
             values = values.cast(pa.string())
-        if not pa.types.is_string(values.type) or not pc.all(pc.match_substring_regex(values, _PSEUDONYM)).as_py():
+        if not pa.types.is_string(values.type) or not pc.all(pc.match_substring_regex(values, PSEUDONYM)).as_py():
             if len(values):
                 raise VerificationFailed(f"the column {quoted(name)} holds something else than the pseudonyms it is said to hold")
 
@@ -201,7 +203,7 @@ def _levels_of_a_mask(certificate: Certificate) -> bool:
     )
 
 
-def check_scores(certificate: Certificate, schema: Schema, table: pa.Table) -> list[Finding]:
+def check_scores(certificate: Certificate, released: ReleasedTable) -> list[Finding]:
     """Every score of the public page is computed again from the rows."""
     from sfumato.workflow.publishing.scoring import computed_again
 
@@ -209,7 +211,7 @@ def check_scores(certificate: Certificate, schema: Schema, table: pa.Table) -> l
     numbers = [number for score in scores for number in (score["value"], *score["parts"].values())]
     if len({score["measure"] for score in scores}) < len(scores) or not all(type(each) in (int, float) for each in numbers):
         raise VerificationFailed(OTHER_SCORES)
-    if not all(computed_again(Score(**score), table, schema) for score in scores):
+    if not all(computed_again(Score(**score), released) for score in scores):
         raise VerificationFailed(OTHER_SCORES)
     text = f"computed again from the rows: {', '.join(score['measure'] for score in scores)}"
     return [Finding("scores", True, text)] if scores else []
