@@ -34,6 +34,8 @@ _SETTINGS = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.caseSensitive": "true",
 }
+#: What a row group holds at the most before it is packed: whoever verifies unpacks one at a time.
+_ROW_GROUP_BYTES = 8 * 1024 * 1024
 _WRITTEN = re.compile(r"part-(\d+)-.*-c(\d+)\.zstd\.parquet")
 
 
@@ -49,6 +51,7 @@ def write_spark_folder(
     inside = folder / "spark"
     with _sorted_frame(relation, plan, uploads, order, destination) as frame:
         writer = frame.write.option("compression", "zstd").option("maxRecordsPerFile", destination.rows_per_file)
+        writer = writer.option("parquet.block.size", _ROW_GROUP_BYTES)
         # The second way of committing shows files of tasks that are not yet done.
         writer = writer.option("mapreduce.fileoutputcommitter.algorithm.version", "1")
         writer.parquet(inside.as_uri())
