@@ -87,7 +87,7 @@ def copied(made: Path, tmp_path: Path, base: str) -> Path:
     [
         ("csv", "keeps"),
         ("parquet", "keeps"),
-        ("unit", "keeps what could be checked"),  # one number is also stated against the original
+        ("unit", "keeps"),
         ("dropped", "keeps what could be checked"),
         ("seeded", "demonstration"),
         ("histogram", "rests on its maker"),

@@ -141,7 +141,7 @@ def odds(folder: Path) -> Path:
 
 def test_a_wording_of_the_first_versions_is_read_in_their_format_and_its_meaning_told(tmp_path: Path) -> None:
     found = restated(odds(tmp_path / "out"), FIRST_FORMAT, promised=ODDS)
-    claim, _ = (each for each in found.findings if each.claim)  # the second is about the original table
+    (claim,) = (each for each in found.findings if each.claim)
     meant = sf.DeltaDisclosure(0.29, "disease", reference="released").claim()
     assert found.verdict == "keeps what could be checked" and claim.passed is True
     assert claim.text.startswith(meant) and "odds" not in found.explain()

@@ -43,7 +43,7 @@ def environment(rows): return sorted(os.environ)
 def secret(rows): return os.environ.get("DATABASE_PASSWORD", "none") == "none" or len(rows)
 def where(rows): return (os.getcwd() == os.environ["HOME"]) or len(rows)
 def forges(rows):
-    for fd in range(3, 30):
+    for fd in range(3, 500):
         try: os.write(fd, b'not json\\n')
         except OSError: pass
     return 1
