@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 import pyarrow as pa
 
 from sfumato.core.certificate import Certificate, Claim, measured_numbers, plain
-from sfumato.core.errors import InputError, Unsupported, VerificationFailed
+from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.view import Score, View
 from sfumato.data.hierarchy import Hierarchy
-from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from sfumato.engines.destinations import DatabaseTable, Destination, ParquetFolder, Staged
@@ -37,7 +36,15 @@ from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
 from sfumato.workflow.publishing.columns import with_sensitive_hierarchies
 from sfumato.workflow.publishing.grouped_rows import GroupedRows, Tied
 from sfumato.workflow.publishing.written_files import describe_bytes, describe_file, pretty, recipe_of, with_whole_paths
-from sfumato.workflow.verifying.stored_parts import FOLDER, MOST_FILES, StoredFile, grouped_parts, merkle_root, read_manifest
+from sfumato.workflow.verifying.stored_description import (
+    FORMAT,
+    STORED,
+    asked_table,
+    promised_columns,
+    pseudonyms_of,
+    read_description,
+)
+from sfumato.workflow.verifying.stored_parts import FOLDER, MOST_FILES, StoredFile, grouped_parts, merkle_root
 from sfumato.workflow.verifying.verification import Finding
 
 if TYPE_CHECKING:
@@ -48,8 +55,6 @@ if TYPE_CHECKING:
     from sfumato.workflow.release import Release
 
 SCHEMA = "schema.toml"
-STORED = "stored.json"
-FORMAT = "sfumato-stored-rows-1"
 #: The folder of the parts, inside the public one.
 PARTS = FOLDER
 
@@ -279,8 +284,8 @@ class StoredRows(Content):
         cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand, extra: Sequence[str] = ()
     ) -> tuple[GroupedRows, list[Finding]]:
         stated = read_description(folder / STORED, certificate)
-        names = _pseudonyms(certificate, schema)
-        grouped = tuple(dict.fromkeys([*schema.quasi, *_promised(certificate), *extra]))
+        names = pseudonyms_of(certificate, schema)
+        grouped = tuple(dict.fromkeys([*schema.quasi, *promised_columns(certificate), *extra]))
         if "files" not in stated:
             beside.public.refuse(FOLDER)
             if beside.rows is None:
@@ -289,7 +294,7 @@ class StoredRows(Content):
                     "--data and --table"
                 )
             with one_state(beside.rows) as rows:
-                return _asked(stated, schema, grouped, names, rows)
+                return asked_table(stated, schema, grouped, names, rows)
         if beside.rows is not None:
             raise InputError("the rows of this release are in its folder; leave data= (--data) out")
         order: dict[str, None] = {}
@@ -365,61 +370,3 @@ def as_published(stored: GroupedRows, schema: Schema) -> ReleasedTable:
     table = stored.groups.table
     described = schema.replace(columns={name: schema.columns[name] for name in table.column_names})
     return ReleasedTable(table, described, records=stored.num_rows, counts=stored.groups.counts)
-
-
-def read_description(path: Path, certificate: Certificate) -> PlainDict:
-    """What `stored.json` says of the rows, in the one form that releases write it; its digest was compared before."""
-    from sfumato.workflow.verifying.untrusted import parse_json
-
-    raw = path.read_bytes()
-    stated = parse_json(raw, STORED)
-    sound = isinstance(stated, dict) and stated.get("format") == FORMAT and pretty(stated) == raw
-    if not sound or type(stated.get("rows")) is not int or stated["rows"] != certificate.files[STORED].get("rows"):
-        raise VerificationFailed(f"{STORED} is not written as releases write it, or counts other rows than the certificate")
-    if set(stated) == {"format", "rows", "content"} and isinstance(stated["content"], str):
-        return {"rows": stated["rows"], "content": stated["content"]}
-    if set(stated) != {"format", "rows", "files", "root"}:
-        raise VerificationFailed(f"{STORED} says something else of the rows than releases say")
-    files = read_manifest(stated["files"])
-    if sum(each.rows for each in files) != stated["rows"] or merkle_root(files) != stated["root"]:
-        raise VerificationFailed(f"{STORED} contradicts itself: its rows, or the root over its files, are others")
-    return {"rows": stated["rows"], "files": files}
-
-
-def _asked(
-    manifest: PlainDict, schema: Schema, grouped: tuple[str, ...], names: Sequence[str], rows: Microdata
-) -> tuple[GroupedRows, list[Finding]]:
-    """The table where the rows are, asked by the engine that holds it."""
-    from sfumato.engines.row_digest import row_sums
-    from sfumato.workflow.publishing.columns import type_name
-    from sfumato.workflow.publishing.regrouping import refuse_names_in, regrouped, tied_names
-
-    relation = rows.relation
-    types = {each.name: type_name(each.type) for each in relation.schema()}
-    if types != {name: column.type for name, column in schema.columns.items()}:
-        raise VerificationFailed("the table does not have the columns that the certificate describes, or other types of values")
-    for name in names:
-        refuse_names_in(relation, name)
-    sums = row_sums(relation, list(schema.columns))
-    if sums.rows != manifest["rows"] or sums.content_digest() != manifest["content"]:
-        raise VerificationFailed("the table does not hold the rows that were certified: their digest differs")
-    tied = {name: tied_names(relation, name, schema.quasi) for name in names}
-    text = f"{sums.rows:,} rows in a table: their digest is the one that was certified"
-    caveat = "an order-free digest finds every accidental change; it does not bind somebody who can choose rows and has much time"
-    unit = schema.unit if schema.unit in schema.columns else None
-    groups = regrouped(relation, grouped, schema.quasi, unit)
-    order = tuple(name for name in relation.schema().names if name in schema.columns)
-    return GroupedRows(groups, order, tied), [Finding("data", True, text, caveat=caveat)]
-
-
-def _pseudonyms(certificate: Certificate, schema: Schema) -> tuple[str, ...]:
-    from sfumato.workflow.verifying.transparency import names_in
-
-    return tuple(name for name in names_in(certificate.transparency, "pseudonymised_columns") if name in schema.columns)
-
-
-def _promised(certificate: Certificate) -> list[str]:
-    """Sensitive columns that claims are about, as their parameters name them."""
-    named = (claim.parameters.get("attribute") for claim in certificate.claims)
-    columns = certificate.schema.get("columns", {})
-    return [name for name in named if isinstance(name, str) and name in columns]

@@ -1,0 +1,81 @@
+"""What a stranger says of rows that are in several files or in a table, and the table asked for them.
+
+`stored.json` lists the files with the root of a hash tree over them, or states the digest of a table's content. Of a table,
+types, digest, pseudonyms and groups are asked of the engine that holds it, about one state of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from sfumato.core.certificate import Certificate
+from sfumato.core.errors import VerificationFailed
+from sfumato.core.plain_data import PlainDict
+from sfumato.data.microdata import Microdata
+from sfumato.data.schema import Schema
+from sfumato.workflow.publishing.grouped_rows import GroupedRows
+from sfumato.workflow.publishing.written_files import pretty
+from sfumato.workflow.verifying.stored_parts import merkle_root, read_manifest
+from sfumato.workflow.verifying.verification import Finding
+
+STORED = "stored.json"
+FORMAT = "sfumato-stored-rows-1"
+
+
+def read_description(path: Path, certificate: Certificate) -> PlainDict:
+    """What `stored.json` says of the rows, in the one form that releases write it; its digest was compared before."""
+    from sfumato.workflow.verifying.untrusted import parse_json
+
+    raw = path.read_bytes()
+    stated = parse_json(raw, STORED)
+    sound = isinstance(stated, dict) and stated.get("format") == FORMAT and pretty(stated) == raw
+    if not sound or type(stated.get("rows")) is not int or stated["rows"] != certificate.files[STORED].get("rows"):
+        raise VerificationFailed(f"{STORED} is not written as releases write it, or counts other rows than the certificate")
+    if set(stated) == {"format", "rows", "content"} and isinstance(stated["content"], str):
+        return {"rows": stated["rows"], "content": stated["content"]}
+    if set(stated) != {"format", "rows", "files", "root"}:
+        raise VerificationFailed(f"{STORED} says something else of the rows than releases say")
+    files = read_manifest(stated["files"])
+    if sum(each.rows for each in files) != stated["rows"] or merkle_root(files) != stated["root"]:
+        raise VerificationFailed(f"{STORED} contradicts itself: its rows, or the root over its files, are others")
+    return {"rows": stated["rows"], "files": files}
+
+
+def asked_table(
+    manifest: PlainDict, schema: Schema, grouped: tuple[str, ...], names: Sequence[str], rows: Microdata
+) -> tuple[GroupedRows, list[Finding]]:
+    """The table where the rows are, asked by the engine that holds it."""
+    from sfumato.engines.row_digest import row_sums
+    from sfumato.workflow.publishing.columns import type_name
+    from sfumato.workflow.publishing.regrouping import refuse_names_in, regrouped, tied_names
+
+    relation = rows.relation
+    types = {each.name: type_name(each.type) for each in relation.schema()}
+    if types != {name: column.type for name, column in schema.columns.items()}:
+        raise VerificationFailed("the table does not have the columns that the certificate describes, or other types of values")
+    for name in names:
+        refuse_names_in(relation, name)
+    sums = row_sums(relation, list(schema.columns))
+    if sums.rows != manifest["rows"] or sums.content_digest() != manifest["content"]:
+        raise VerificationFailed("the table does not hold the rows that were certified: their digest differs")
+    tied = {name: tied_names(relation, name, schema.quasi) for name in names}
+    text = f"{sums.rows:,} rows in a table: their digest is the one that was certified"
+    caveat = "an order-free digest finds every accidental change; it does not bind somebody who can choose rows and has much time"
+    unit = schema.unit if schema.unit in schema.columns else None
+    groups = regrouped(relation, grouped, schema.quasi, unit)
+    order = tuple(name for name in relation.schema().names if name in schema.columns)
+    return GroupedRows(groups, order, tied), [Finding("data", True, text, caveat=caveat)]
+
+
+def pseudonyms_of(certificate: Certificate, schema: Schema) -> tuple[str, ...]:
+    from sfumato.workflow.verifying.transparency import names_in
+
+    return tuple(name for name in names_in(certificate.transparency, "pseudonymised_columns") if name in schema.columns)
+
+
+def promised_columns(certificate: Certificate) -> list[str]:
+    """Sensitive columns that claims are about, as their parameters name them."""
+    named = (claim.parameters.get("attribute") for claim in certificate.claims)
+    columns = certificate.schema.get("columns", {})
+    return [name for name in named if isinstance(name, str) and name in columns]
