@@ -43,6 +43,9 @@ class ShownTexts:
     [True, True, False, False]
     >>> [born.is_range(text) for text in ("1950-05-31 … 1962-12-31", "1962-12-31 … 1950-05-31", "1950s")]
     [True, False, False]
+    >>> moment = ShownTexts(Column(hierarchy=HierarchySpec(dates=("year",))), "datetime")
+    >>> [moment.is_node("dates", text) for text in ("1950-01-01T10:00:00", "1950-01-01 and a name")]
+    [True, False]
     """
 
     def __init__(self, column: Column, written: str | None, folder: str | Path | None = None) -> None:
