@@ -27,7 +27,9 @@ FAMILY = 72  # nodes of a family at most
 ROWS = 1 << 18  # rows that all nodes of a family may have together
 FEW = 48  # tables of so few rows are not worth the trouble
 _COLUMNS = 16  # that a processor adds at once, or two to four times
-_CACHE_BYTES = 256 * 1024 * 1024
+#: What the tables that are kept may take: so many times the table of all tuples, and what is little anyway.
+_CACHED_TABLES = 6
+_SMALL_CACHE = 48 * 1024 * 1024
 
 
 class NodeFamily:
@@ -72,6 +74,7 @@ class Survivors:
         self._merged: dict[Levels, Classes] = {}
         self._parts: dict[Levels, Classes] = {}
         self._bytes = 0
+        self._most_bytes = max(_SMALL_CACHE, _CACHED_TABLES * sum(part.nbytes for part in tables.finest))
         self._room: Classes = (np.empty(0, dtype=np.int64), tables.root[1][:0])
 
     @staticmethod
@@ -172,7 +175,7 @@ class Survivors:
     def _count(self, table: Classes) -> None:
         """Forget everything where it has grown too large."""
         self._bytes += table[0].nbytes + table[1].nbytes
-        if self._bytes > _CACHE_BYTES:
+        if self._bytes > self._most_bytes:
             self._merged.clear()
             self._parts.clear()
             self._bytes = 0
