@@ -141,12 +141,12 @@ def _compare_numbers(
     name = claim.guarantee[:80]
     if _dropped_unit(certificate, schema, guarantee) is not None:
         return _check_units(claim, guarantee, measured)
-    if not _same(claim.measured, measured.value):
+    if not _withheld(claim, guarantee) and not _same(claim.measured, measured.value):
         return [Finding(name, False, f"the certificate states another number than the {measured.value:.6g} measured here")]
     beside, findings = dict(claim.also_measured), [Finding(name, True, f"{guarantee.claim()}; measured {measured.value:.6g}")]
     if hasattr(guarantee, "reference") and not with_original and beside.pop(_BESIDE, _NOT_THERE) is not _NOT_THERE:
         findings.append(Finding(name, None, "is also stated against the original table; pass it to check that number"))
-    # beside a promise about the released rows the input is not stated any more
+    # beside promises about the released rows, and where records were suppressed, the input is not stated any more
     here = {key: value for key, value in measured.also.items() if key in beside or key != _BESIDE}
     if not _same_numbers(beside, here):
         return [Finding(name, False, _OTHER_NUMBERS)]
@@ -165,26 +165,32 @@ def _missing(guarantee: ClassGuarantee, references: References) -> str | None:
     return "the original table" if references.original is None else None
 
 
+def _withheld(claim: Claim, guarantee: ClassGuarantee) -> bool:
+    """Whether the claim is about the original and states no number, because that could tell values of suppressed records."""
+    return claim.measured is None and getattr(guarantee, _REFERENCE, None) == "input"
+
+
 def _contradicted(claim: Claim, guarantee: ClassGuarantee, schema: Schema, table: pa.Table) -> str | None:
     """What is wrong with the numbers of a claim even where its second table is missing; None where nothing is."""
     from sfumato.workflow.publishing.claims import References, measure_all
 
-    stated = _number(claim.measured)
-    if stated is None or not guarantee.kept_by(stated):
+    stated, withheld = _number(claim.measured), _withheld(claim, guarantee)
+    if not withheld and (stated is None or not guarantee.kept_by(stated)):
         return "the certificate itself states a number that breaks the promise, or none"
     beside = {key: _number(value) for key, value in claim.also_measured.items()}
     wanted: dict[str, float | None] = {}
     if isinstance(guarantee, DeltaPresence):
         smallest = beside.get("smallest chance")
         wanted = {"smallest chance": smallest}
-        if smallest is None or not guarantee.minimum - TOLERANCE <= smallest <= stated + TOLERANCE:
+        if smallest is None or stated is None or not guarantee.minimum - TOLERANCE <= smallest <= stated + TOLERANCE:
             return _OTHER_NUMBERS
     elif hasattr(guarantee, "reference"):
         released: ClassGuarantee = replace(cast("Any", guarantee), reference="released")
         here = measure_all(table, schema, [released], References())[0].value
         if not _same(claim.also_measured.get(f"{_REFERENCE} released"), here):
             return _OTHER_NUMBERS
-        wanted = {_BESIDE: stated, f"{_REFERENCE} released": beside.get(f"{_REFERENCE} released")}
+        wanted = {f"{_REFERENCE} released": beside.get(f"{_REFERENCE} released")}
+        wanted |= {} if withheld else {_BESIDE: stated}
     return None if beside == wanted else _OTHER_NUMBERS
 
 
