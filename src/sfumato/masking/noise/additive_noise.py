@@ -22,7 +22,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records, magnitude
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.noise_moments import (
+from sfumato.masking.noise.moments import (
     LEAST_FREEDOM,
     Real,
     exact_noise,

@@ -13,7 +13,7 @@ from sfumato.core.ranges import Number
 from sfumato.kernels.microaggregation.live import Space
 from sfumato.kernels.microaggregation.partitions import v_mdav
 from sfumato.masking.base import Context
-from sfumato.masking.microaggregation import Int, Microaggregation
+from sfumato.masking.microaggregation.base import Int, Microaggregation
 
 
 @dataclass(frozen=True)

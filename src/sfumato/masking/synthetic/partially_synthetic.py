@@ -22,9 +22,9 @@ from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records, ma
 from sfumato.data.values import CodedText
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.fully_synthetic import check_values
-from sfumato.masking.leaf_donors import LeafSize, Trees
-from sfumato.masking.predictors import check_predictors, orthonormal, regressors
+from sfumato.masking.synthetic.fully_synthetic import check_values
+from sfumato.masking.synthetic.leaf_donors import LeafSize, Trees
+from sfumato.masking.synthetic.predictors import check_predictors, orthonormal, regressors
 from sfumato.masking.transparency import Test
 
 Real = NDArray[np.float64]

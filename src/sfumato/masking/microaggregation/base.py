@@ -25,7 +25,7 @@ from sfumato.data.records import Kind, Records
 from sfumato.kernels.microaggregation.live import Space
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.clustered_records import CategoryCentroid, ClusteredRecords
+from sfumato.masking.microaggregation.clustered_records import CategoryCentroid, ClusteredRecords
 from sfumato.masking.shown_rows import ShownRows
 
 Int = NDArray[np.int64]

@@ -22,7 +22,7 @@ from sfumato.data.schema import Column
 from sfumato.kernels.changes.channel import Channel
 from sfumato.kernels.changes.transitions import cumulative, drawn_by_row, kept_or_other
 from sfumato.kernels.sampling.draws import Draws
-from sfumato.masking.transition_matrix import Rows, from_rows, uniform
+from sfumato.masking.pram.transition_matrix import Rows, from_rows, uniform
 from sfumato.masking.transparency import alike
 from sfumato.masking.unchanged import MOST_UNCHANGED
 

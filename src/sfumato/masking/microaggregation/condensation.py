@@ -20,8 +20,8 @@ from sfumato.data.records import Records, magnitudes
 from sfumato.kernels.microaggregation.partitions import mdav
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.clustered_records import ClusteredRecords, means_of_clusters
-from sfumato.masking.microaggregation import check_records, described_clusters
+from sfumato.masking.microaggregation.base import check_records, described_clusters
+from sfumato.masking.microaggregation.clustered_records import ClusteredRecords, means_of_clusters
 from sfumato.masking.shown_rows import ShownRows
 
 Int = NDArray[np.int64]

@@ -18,8 +18,8 @@ from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept
 from sfumato.masking.columns import DifferentColumns
-from sfumato.masking.fully_synthetic import FullySynthetic, check_values
-from sfumato.masking.leaf_donors import LeafSize, Trees
+from sfumato.masking.synthetic.fully_synthetic import FullySynthetic, check_values
+from sfumato.masking.synthetic.leaf_donors import LeafSize, Trees
 from sfumato.masking.transparency import Test
 
 

@@ -19,9 +19,9 @@ from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records, magnitudes
 from sfumato.kernels.sampling.draws import Draws
-from sfumato.masking.additive_noise import NoiseRatio, scaled_by
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.noise_moments import (
+from sfumato.masking.noise.additive_noise import NoiseRatio, scaled_by
+from sfumato.masking.noise.moments import (
     LEAST_FREEDOM,
     SINGULAR,
     Real,

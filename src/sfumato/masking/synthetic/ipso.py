@@ -22,7 +22,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records, magnitudes
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.predictors import check_predictors, orthonormal, regressors
+from sfumato.masking.synthetic.predictors import check_predictors, orthonormal, regressors
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

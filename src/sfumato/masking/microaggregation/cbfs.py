@@ -29,7 +29,7 @@ from sfumato.kernels.microaggregation.diverse import Diversity, Kind, diverse_cb
 from sfumato.kernels.microaggregation.live import Space
 from sfumato.kernels.microaggregation.partitions import cbfs
 from sfumato.masking.base import Context
-from sfumato.masking.microaggregation import Int, Microaggregation
+from sfumato.masking.microaggregation.base import Int, Microaggregation
 from sfumato.masking.shown_rows import ShownRows
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from sfumato.kernels.microaggregation.live import Space
 from sfumato.kernels.microaggregation.partitions import mdav
 from sfumato.masking.base import Context
-from sfumato.masking.microaggregation import Int, Microaggregation
+from sfumato.masking.microaggregation.base import Int, Microaggregation
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from sfumato.kernels.microaggregation.live import Space
 from sfumato.kernels.microaggregation.univariate import optimal_groups
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.clustered_records import means_of_clusters
-from sfumato.masking.microaggregation import ClusterSize, check_records, described_clusters
+from sfumato.masking.microaggregation.base import ClusterSize, check_records, described_clusters
+from sfumato.masking.microaggregation.clustered_records import means_of_clusters
 from sfumato.masking.shown_rows import ShownRows
 
 Int = NDArray[np.int64]

@@ -23,9 +23,9 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
 from sfumato.data.schema import Column, Schema
 from sfumato.kernels.sampling.draws import Draws
-from sfumato.masking import transition_matrix as matrices
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.transition_law import JOIN, TransitionLaw, Variable, invariant_told, is_same_law, published_labels
+from sfumato.masking.pram import transition_matrix as matrices
+from sfumato.masking.pram.transition_law import JOIN, TransitionLaw, Variable, invariant_told, is_same_law, published_labels
 from sfumato.masking.transparency import Test, VisibleTable, alike
 from sfumato.masking.unchanged import MOST_UNCHANGED, changed_at_random, least_changed
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.kernels.changes.rank_swapping import distance_partners
 from sfumato.kernels.sampling.draws import Draws
-from sfumato.masking.rank_exchange import RankExchange
+from sfumato.masking.swapping.rank_exchange import RankExchange
 
 
 @dataclass(frozen=True)

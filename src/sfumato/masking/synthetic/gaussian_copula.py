@@ -19,7 +19,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept
-from sfumato.masking.fully_synthetic import FullySynthetic, check_values
+from sfumato.masking.synthetic.fully_synthetic import FullySynthetic, check_values
 from sfumato.masking.transparency import Test
 
 Real = NDArray[np.float64]

@@ -21,7 +21,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
-from sfumato.masking.noise_moments import Real, refuse_rounded_back, rounded_back
+from sfumato.masking.noise.moments import Real, refuse_rounded_back, rounded_back
 
 _HALF_STEP = 2.0**-54
 
