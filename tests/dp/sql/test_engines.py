@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.dp.sql.measuring import distinct_values, flat_plan, run, split, tree_plan, values_plan
-from sfumato.dp.sql.noise import Request, price
+from sfumato.dp.sql.measuring.noise import Request, price
+from sfumato.dp.sql.measuring.one_query import distinct_values, flat_plan, run, split, tree_plan, values_plan
 from tests.dp.sql.database import CUSTOMERS, ORDERS, customers, orders, regions
 
 _NUMBERS = itertools.count()

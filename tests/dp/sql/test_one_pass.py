@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.dp.sql.measuring import plans_of
-from sfumato.dp.sql.noise import Request, price
+from sfumato.dp.sql.measuring.noise import Request, price
+from sfumato.dp.sql.measuring.one_query import plans_of
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.write import write_table
 from tests.dp.sql.database import CUSTOMERS, ORDERS, customers, orders

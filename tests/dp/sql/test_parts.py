@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.dp.sql.long_expressions import in_parts
+from sfumato.dp.sql.measuring.long_expressions import in_parts
 from sfumato.engines import expressions as e
 from sfumato.engines import functions as f
 from sfumato.engines import plan as p

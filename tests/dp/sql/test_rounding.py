@@ -13,8 +13,8 @@ import sqlglot
 
 import sfumato as sf
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql import language
-from sfumato.dp.sql.term import LONGEST, Term
+from sfumato.dp.sql.operators import language
+from sfumato.dp.sql.operators.term import LONGEST, Term
 from sfumato.engines import expressions as e
 from sfumato.engines.sql_values import written_size
 
