@@ -9,7 +9,7 @@ from sfumato.workflow.inspect import inspect as inspect
 from sfumato.workflow.protect import mask as mask
 from sfumato.workflow.protect import protect as protect
 from sfumato.workflow.publishing.publish import publish as publish
-from sfumato.engines.doctor import doctor as doctor
+from sfumato.engines.doctor.examination import doctor as doctor
 from sfumato.engines.sources import read as read
 from sfumato.dp.refute.tester import refute as refute
 from sfumato.workflow.verifying.verify import verify as verify

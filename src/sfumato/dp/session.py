@@ -25,7 +25,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.dp.book import OtherLedger, open_book, other_ledgers
 from sfumato.dp.releasing import charged_run
 from sfumato.dp.session_arguments import QuestionOptions, dataset_of, declared_keys, named_tables
-from sfumato.engines.sql_relation import lenient
+from sfumato.engines.sql.relation import lenient
 from sfumato.engines.time_limits import check_timeout, statements_within
 from sfumato.ledger.amounts import LossAmount
 

@@ -134,7 +134,7 @@ def _opened(request: pytest.FixtureRequest, folder: Path, table: pa.Table, schem
         write_table(table, url, table_name=name)
         return sf.read(url, schema=schema, table=name)
     from sfumato.engines.canonical import canonical_columns
-    from sfumato.engines.spark import for_spark, spark_schema
+    from sfumato.engines.spark.relation import for_spark, spark_schema
 
     spark = request.getfixturevalue("spark")
     clean = canonical_columns(table)

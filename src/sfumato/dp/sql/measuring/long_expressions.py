@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
-from sfumato.engines.sql_values import written_size
+from sfumato.engines.sql.values import written_size
 from sfumato.engines.substitution import with_children
 
 #: What is longer when written out is computed in parts.

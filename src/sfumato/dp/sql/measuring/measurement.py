@@ -22,7 +22,7 @@ from sfumato.dp.sql.operators.term import EXACT, Term, arithmetic, as_number, bo
 from sfumato.dp.sql.reading.catalogue import QueryRows
 from sfumato.dp.sql.reading.normal_form import normal_rows
 from sfumato.engines import expressions as e
-from sfumato.engines import functions as f
+from sfumato.engines.functions import numbers as f
 
 #: A real value within its bounds is distinguished from 2^20 to 2^21 others on either side: far finer than the noise.
 GRID_BITS = 20

@@ -27,7 +27,7 @@ from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.expressions import Value
 from sfumato.engines.plan import validate
-from sfumato.engines.sql_values import written_size
+from sfumato.engines.sql.values import written_size
 from sfumato.kernels.sampling.noise import discrete_gaussian, discrete_laplace
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from sqlglot import exp
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.operators.base import Operator, Terms
 from sfumato.dp.sql.operators.term import Term, arithmetic, constant
-from sfumato.engines import date_functions as d
 from sfumato.engines import expressions as e
+from sfumato.engines.functions import dates as d
 
 _PARTS: Mapping[str, tuple[str, int | None, int | None]] = {
     "YEAR": ("year", None, None),

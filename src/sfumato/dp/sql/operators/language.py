@@ -18,7 +18,7 @@ from sfumato.dp.sql.operators import choices, conditions, dates, numbers, reals,
 from sfumato.dp.sql.operators.base import Cell, Floats, Operator, OverAnswers
 from sfumato.dp.sql.operators.term import LONGEST, Term
 from sfumato.dp.sql.parse import function_name, refuse_clauses
-from sfumato.engines.sql_values import written_size
+from sfumato.engines.sql.values import written_size
 
 #: Resolves a column reference of the query.
 Resolve: TypeAlias = Callable[[exp.Column], Term]

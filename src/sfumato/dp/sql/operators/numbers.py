@@ -36,7 +36,7 @@ from sfumato.dp.sql.operators.box import Box
 from sfumato.dp.sql.operators.dates import days_between, moved_by_days, moved_date
 from sfumato.dp.sql.operators.term import EXACT, Term, arithmetic, as_number, bounded, clamped, constant, merged
 from sfumato.engines import expressions as e
-from sfumato.engines import functions as f
+from sfumato.engines.functions import numbers as f
 
 _NUMBERS = takes("number")
 #: Floors and ceilings are held inside this.

@@ -32,8 +32,8 @@ from sfumato.dp.sql.operators.base import (
 from sfumato.dp.sql.operators.box import Box
 from sfumato.dp.sql.operators.term import Term, as_number, bounded, finite
 from sfumato.engines import expressions as e
-from sfumato.engines import functions as f
-from sfumato.engines import real_functions as r
+from sfumato.engines.functions import numbers as f
+from sfumato.engines.functions import reals as r
 
 _NUMBERS = takes("number")
 #: The ends of a range, infinite where nothing bounds it.

@@ -12,8 +12,8 @@ from fractions import Fraction
 
 from sfumato.core.errors import Unsupported
 from sfumato.engines import expressions as e
-from sfumato.engines import functions as f
 from sfumato.engines.expressions import Expression, Kind, Value
+from sfumato.engines.functions import numbers as f
 
 #: Whole numbers up to this size survive a passage through floating point, halves added.
 EXACT = 2**51

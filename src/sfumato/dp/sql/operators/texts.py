@@ -12,8 +12,8 @@ from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.operators.base import Operator, Terms, constant_of
 from sfumato.dp.sql.operators.term import MOST_GROUPS, Term, bounded, condition, null
 from sfumato.engines import expressions as e
-from sfumato.engines import text_functions as t
 from sfumato.engines.expressions import Value
+from sfumato.engines.functions import texts as t
 
 
 def _like(node: exp.Like, terms: Terms) -> Term:

@@ -27,7 +27,7 @@ from sfumato.engines.canonical import canonical_columns, kind_of_type
 from sfumato.engines.distinct_units import distinct_units
 from sfumato.engines.expressions import Kind, Value
 from sfumato.engines.plan import Field
-from sfumato.engines.sql_relation import types_are_stored
+from sfumato.engines.sql.relation import types_are_stored
 
 if TYPE_CHECKING:
     import pyarrow as pa

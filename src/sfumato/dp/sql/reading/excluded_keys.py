@@ -17,9 +17,9 @@ from sqlglot import exp
 from sfumato.dp.sql.operators.term import Term, possible_values
 from sfumato.dp.sql.reading.catalogue import QueryRows
 from sfumato.engines import expressions as e
-from sfumato.engines import functions as f
 from sfumato.engines import plan as p
 from sfumato.engines.expressions import Value
+from sfumato.engines.functions import numbers as f
 
 #: Keys with more declared values than this are shown as they are declared.
 _MOST = 20_000

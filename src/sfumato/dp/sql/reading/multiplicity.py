@@ -72,7 +72,7 @@ _COUNT = "rows of a key"
 
 def computed(plan: p.Plan, tables: Mapping[str, KnownTable]) -> pa.Table:
     """The answer to a plan over public tables alone."""
-    from sfumato.engines.duckdb import run_in_process
+    from sfumato.engines.duckdb.relation import run_in_process
 
     read = {scan.table for scan in p.scans(plan)}
     public = {scanned_as(table.name): table.rows for table in tables.values() if table.rows is not None}

@@ -19,8 +19,8 @@ from sfumato.dp.sql.operators.term import EXACT, Term, as_number, bounded
 from sfumato.dp.sql.parse import group_nodes, without_alias
 from sfumato.dp.sql.reading.catalogue import Lowering, QueryRows, Visible
 from sfumato.engines import expressions as e
-from sfumato.engines import functions as f
 from sfumato.engines import plan as p
+from sfumato.engines.functions import numbers as f
 
 #: Sums within a unit of a column without bounds are taken in steps of 2^-20 and up to 2^31 per row.
 _FINE, _LARGE = 2**20, 2.0**31
