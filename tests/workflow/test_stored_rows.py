@@ -17,8 +17,8 @@ import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.core.errors import InputError, ParameterError, Unsupported, VerificationFailed
 from sfumato.data.schema import Column
-from sfumato.engines.duckdb import DuckDBRelation
-from sfumato.engines.row_digest import table_sums
+from sfumato.engines.digests.row_digest import table_sums
+from sfumato.engines.duckdb.relation import DuckDBRelation
 from sfumato.workflow.publishing.forecast import memory_of
 from sfumato.workflow.publishing.released_form import released_form
 from tests.workflow.people import schema, table

@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.core.errors import InputError
 from sfumato.data.schema import Column
-from sfumato.engines.row_digest import table_sums
+from sfumato.engines.digests.row_digest import table_sums
 from sfumato.engines.write import write_table
 from tests.workflow.people import schema, table
 
@@ -126,7 +126,7 @@ def resealed(out: Path, place: Path) -> None:
     """The description and the certificate written anew for whatever the table holds now."""
     import json
 
-    from sfumato.engines.row_digest import row_sums
+    from sfumato.engines.digests.row_digest import row_sums
     from sfumato.workflow.publishing.written_files import describe_file, pretty
 
     public = out / "public"

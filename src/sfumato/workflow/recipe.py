@@ -220,7 +220,7 @@ class Recipe(Frozen):
         """The folder in which the engine writes the whole release; None for a table of a database, or without a destination."""
         if self.destination is None:
             return None
-        from sfumato.engines.destinations import ParquetFolder, destination_of
+        from sfumato.engines.staging.destinations import ParquetFolder, destination_of
 
         place = destination_of(self.place(self.destination), self.destination_table)
         return place.path if isinstance(place, ParquetFolder) else None

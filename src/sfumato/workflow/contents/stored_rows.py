@@ -26,8 +26,8 @@ from sfumato.core.view import Score, View
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
-from sfumato.engines.destinations import DatabaseTable, Destination, ParquetFolder, Staged
 from sfumato.engines.snapshots import one_state
+from sfumato.engines.staging.destinations import DatabaseTable, Destination, ParquetFolder, Staged
 from sfumato.report.content import plain_details
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import Content, Files, FolderAtHand, Format, Page, Saved, entered, without_hierarchies_in
@@ -128,7 +128,7 @@ class StoredRows(Content):
         """What `stored.json` says."""
         about: PlainDict = {"format": FORMAT, "rows": self.stored.num_rows}
         if not isinstance(self.destination, ParquetFolder):
-            from sfumato.engines.row_digest import row_sums
+            from sfumato.engines.digests.row_digest import row_sums
 
             return {**about, "content": row_sums(self.written_to.relation).content_digest()}
         files = [StoredFile(each.name, each.bytes, each.rows, each.sha256) for each in self.written_to.files]

@@ -21,8 +21,8 @@ from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import COUNT
 from sfumato.engines import class_queries
-from sfumato.engines.destinations import Staged, staged
 from sfumato.engines.snapshots import Snapshot, plannable
+from sfumato.engines.staging.destinations import Staged, staged
 from sfumato.workflow.contents.stored_rows import StoredRows
 from sfumato.workflow.publishing.columns import released_schema
 from sfumato.workflow.publishing.grouped_rows import GroupedRows
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sfumato.anonymity.search.base import Search
     from sfumato.data.class_table import ClassTable
     from sfumato.data.relation import Relation
-    from sfumato.engines.destinations import Destination
+    from sfumato.engines.staging.destinations import Destination
     from sfumato.workflow.contents.base import Draft
     from sfumato.workflow.protect import ReleaseRequest
 

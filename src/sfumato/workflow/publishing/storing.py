@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import Unsupported, all_at_once
-from sfumato.engines.destinations import Destination, ParquetFolder
+from sfumato.engines.staging.destinations import Destination, ParquetFolder
 from sfumato.workflow.contents.stored_rows import PARTS, StoredRows
 from sfumato.workflow.publishing.appearing import appearing_folder, make_folder
 from sfumato.workflow.publishing.forecast import refuse_too_many_cells

@@ -46,7 +46,7 @@ def asked_table(
     manifest: PlainDict, schema: Schema, grouped: tuple[str, ...], names: Sequence[str], rows: Microdata
 ) -> tuple[GroupedRows, list[Finding]]:
     """The table where the rows are, asked by the engine that holds it."""
-    from sfumato.engines.row_digest import row_sums
+    from sfumato.engines.digests.row_digest import row_sums
     from sfumato.workflow.publishing.columns import type_name
     from sfumato.workflow.publishing.regrouping import refuse_names_in, regrouped, tied_names
 
