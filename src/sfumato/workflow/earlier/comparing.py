@@ -270,7 +270,7 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
     except Cancelled:
         raise
     except Exception as error:
-        return {"why": f"they could not be laid over each other ({type(error).__name__})"}
+        return {"why": f"they could not be combined ({type(error).__name__})"}
     if not result.details["combinations"]:
         return {"why": "as they are written the releases have nothing in common, which proves nothing about people"}
     changed = ""
@@ -395,7 +395,7 @@ def _in_words(others: Sequence[_Earlier], noisy: Sequence[Entry], combined: Mapp
     if others:
         words = f"{len(others)} earlier release{'s' * (len(others) > 1)} of this dataset"
         used = sum(each.view is not None for each in others)
-        which = f", {used} of which and this one were laid over each other" if combined and used < len(others) else ""
+        which = f", {used} of which were combined with this one" if combined and used < len(others) else ""
         parts.append(f"{words}{which}: {combined['finding'].rstrip('.')}" if combined else words)
     elif repeated:
         parts.append(SAME_ROWS)
