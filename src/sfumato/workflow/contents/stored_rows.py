@@ -290,8 +290,8 @@ class StoredRows(Content):
             beside.public.refuse(FOLDER)
             if beside.rows is None:
                 raise InputError(
-                    "the rows of this release are in a database. Name it and the table to check them: data= and table=, or "
-                    "--data and --table"
+                    "the rows of this release are in a database. Name it and its table: data= and table= (--data and --table) to "
+                    "verify them, data= and data_table= (--data and --data-table) to attack them"
                 )
             with one_state(beside.rows) as rows:
                 return asked_table(stated, schema, grouped, names, rows)
