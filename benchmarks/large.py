@@ -237,7 +237,7 @@ def _content_of(parts: Sequence[Path]) -> str:
     """The digest of the rows in these files, whoever wrote them."""
     import pyarrow.parquet as pq
 
-    from sfumato.engines.row_digest import table_sums
+    from sfumato.engines.digests.row_digest import table_sums
 
     first, *rest = (table_sums(pq.read_table(part)) for part in parts)
     return sum(rest, first).content_digest()

@@ -89,8 +89,8 @@ def _told(source: Callable[[], Path], groups: int) -> Callable[[], dict[str, Any
 def plan(rows: int | None, groups: int, user: Any = "integer") -> Any:
     """Count and sum of clamped incomes per city."""
     from sfumato.engines import expressions as e
-    from sfumato.engines import functions as f
     from sfumato.engines import plan as p
+    from sfumato.engines.functions import numbers as f
 
     scan = p.Scan("rows", (p.Field("user", user), p.Field("city", "string"), p.Field("income", "number")))
     income = f.FixedPoint(f.Clamp(e.Reference("income"), 0.0, 200_000.0), 1000, 1e6)
@@ -130,7 +130,7 @@ def made(path: Path, *, text: bool) -> Path:
 def _asked(source: Path, groups: int) -> None:
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
     begin = time.perf_counter()
-    from sfumato.engines.duckdb import DuckDBRelation
+    from sfumato.engines.duckdb.relation import DuckDBRelation
 
     relation = DuckDBRelation(source, threads=2)
     answer = relation.run(plan(2, groups, relation.fields["user"].kind))

@@ -9,7 +9,7 @@ from sfumato.workflow.inspect import inspect as inspect
 from sfumato.workflow.protect import mask as mask
 from sfumato.workflow.protect import protect as protect
 from sfumato.workflow.publishing.publish import publish as publish
-from sfumato.engines.doctor import doctor as doctor
+from sfumato.engines.doctor.examination import doctor as doctor
 from sfumato.engines.sources import read as read
 from sfumato.dp.refute.tester import refute as refute
 from sfumato.workflow.verifying.verify import verify as verify
@@ -56,31 +56,31 @@ from sfumato.anonymity.recoded import Recoded as Recoded
 from sfumato.anonymity.search.top_down import TopDown as TopDown
 
 # masks
-from sfumato.masking.additive_noise import AdditiveNoise as AdditiveNoise
-from sfumato.masking.bucket_rank_swapping import BucketRankSwapping as BucketRankSwapping
-from sfumato.masking.cbfs import Cbfs as Cbfs
+from sfumato.masking.noise.additive_noise import AdditiveNoise as AdditiveNoise
+from sfumato.masking.swapping.bucket_rank_swapping import BucketRankSwapping as BucketRankSwapping
+from sfumato.masking.microaggregation.cbfs import Cbfs as Cbfs
 from sfumato.masking.combined import Combined as Combined
-from sfumato.masking.condensation import Condensation as Condensation
-from sfumato.masking.correlated_noise import CorrelatedNoise as CorrelatedNoise
-from sfumato.masking.distribution_rank_swapping import DistributionRankSwapping as DistributionRankSwapping
-from sfumato.masking.gaussian_copula import GaussianCopula as GaussianCopula
-from sfumato.masking.generalisation import Generalisation as Generalisation
-from sfumato.masking.ipso import Ipso as Ipso
-from sfumato.masking.mdav import Mdav as Mdav
-from sfumato.masking.multiplicative_noise import MultiplicativeNoise as MultiplicativeNoise
-from sfumato.masking.optimal_univariate import OptimalUnivariate as OptimalUnivariate
-from sfumato.masking.partially_synthetic import PartiallySynthetic as PartiallySynthetic
-from sfumato.masking.pram import Pram as Pram
-from sfumato.masking.rank_swapping import RankSwapping as RankSwapping
-from sfumato.masking.record_swapping import RecordSwapping as RecordSwapping
-from sfumato.masking.resampling import Resampling as Resampling
-from sfumato.masking.rounding import Rounding as Rounding
-from sfumato.masking.sampling import Sampling as Sampling
-from sfumato.masking.sequential_trees import SequentialTrees as SequentialTrees
-from sfumato.masking.shuffling import Shuffling as Shuffling
-from sfumato.masking.term_generalisation import TermGeneralisation as TermGeneralisation
-from sfumato.masking.top_bottom_coding import TopBottomCoding as TopBottomCoding
-from sfumato.masking.v_mdav import VMdav as VMdav
+from sfumato.masking.microaggregation.condensation import Condensation as Condensation
+from sfumato.masking.noise.correlated_noise import CorrelatedNoise as CorrelatedNoise
+from sfumato.masking.swapping.distribution_rank_swapping import DistributionRankSwapping as DistributionRankSwapping
+from sfumato.masking.synthetic.gaussian_copula import GaussianCopula as GaussianCopula
+from sfumato.masking.coding.generalisation import Generalisation as Generalisation
+from sfumato.masking.synthetic.ipso import Ipso as Ipso
+from sfumato.masking.microaggregation.mdav import Mdav as Mdav
+from sfumato.masking.noise.multiplicative_noise import MultiplicativeNoise as MultiplicativeNoise
+from sfumato.masking.microaggregation.optimal_univariate import OptimalUnivariate as OptimalUnivariate
+from sfumato.masking.synthetic.partially_synthetic import PartiallySynthetic as PartiallySynthetic
+from sfumato.masking.pram.pram import Pram as Pram
+from sfumato.masking.swapping.rank_swapping import RankSwapping as RankSwapping
+from sfumato.masking.swapping.record_swapping import RecordSwapping as RecordSwapping
+from sfumato.masking.synthetic.resampling import Resampling as Resampling
+from sfumato.masking.coding.rounding import Rounding as Rounding
+from sfumato.masking.coding.sampling import Sampling as Sampling
+from sfumato.masking.synthetic.sequential_trees import SequentialTrees as SequentialTrees
+from sfumato.masking.swapping.shuffling import Shuffling as Shuffling
+from sfumato.masking.coding.term_generalisation import TermGeneralisation as TermGeneralisation
+from sfumato.masking.coding.top_bottom_coding import TopBottomCoding as TopBottomCoding
+from sfumato.masking.microaggregation.v_mdav import VMdav as VMdav
 
 # errors
 from sfumato.core import errors as errors

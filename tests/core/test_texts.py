@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.texts import percent, rounded_up, within
-from sfumato.dp.sql.expected_error import ColumnNote
+from sfumato.dp.sql.margins.expected_error import ColumnNote
 
 _NUMBERS = st.one_of(st.integers(-(10**12), 10**12), st.floats(-1e18, 1e18, allow_nan=False))
 _MARGINS = st.floats(1e-12, 1e15)

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.engines import expressions as e
-from sfumato.engines import functions as f
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS
+from sfumato.engines.functions import numbers as f
 
 FIELDS = (
     p.Field("unit", "string"),

@@ -40,7 +40,7 @@ def on_engine(request: pytest.FixtureRequest, tmp_path: Path) -> OpenTable:
 
 
 def _parquet(table: pa.Table, folder: Path) -> Relation:
-    from sfumato.engines.duckdb import DuckDBRelation
+    from sfumato.engines.duckdb.relation import DuckDBRelation
 
     path = folder / f"rows{next(_NUMBERS)}.parquet"
     pq.write_table(table, path)
@@ -49,7 +49,7 @@ def _parquet(table: pa.Table, folder: Path) -> Relation:
 
 def _duckdb(table: pa.Table, folder: Path) -> Relation:
     """A DuckDB table cannot have names that differ in case alone: those stay in a Parquet file."""
-    from sfumato.engines.duckdb import DuckDBRelation
+    from sfumato.engines.duckdb.relation import DuckDBRelation
     from sfumato.engines.write import write_table
 
     if len({name.lower() for name in table.column_names}) < table.num_columns:
@@ -60,7 +60,7 @@ def _duckdb(table: pa.Table, folder: Path) -> Relation:
 
 
 def _postgres(table: pa.Table, url: str) -> Relation:
-    from sfumato.engines.postgres import PostgresRelation
+    from sfumato.engines.postgres.relation import PostgresRelation
     from sfumato.engines.write import write_table
 
     name = f'peo"ple {next(_NUMBERS)}'
@@ -70,7 +70,7 @@ def _postgres(table: pa.Table, url: str) -> Relation:
 
 def _spark(table: pa.Table, session: Any) -> Relation:
     from sfumato.engines.canonical import canonical_table, kind_of_type
-    from sfumato.engines.spark import SparkRelation, for_spark, spark_schema
+    from sfumato.engines.spark.relation import SparkRelation, for_spark, spark_schema
 
     kinds = [kind_of_type(given) for given in table.schema.types]
     clean = canonical_table(table, table.column_names, kinds)

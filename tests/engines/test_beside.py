@@ -15,7 +15,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS
-from sfumato.engines.duckdb import DuckDBRelation
+from sfumato.engines.duckdb.relation import DuckDBRelation
 from sfumato.engines.memory import MemoryRelation
 from tests.engines.conftest import OpenTable
 from tests.engines.tables import rows

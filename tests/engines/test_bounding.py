@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from sfumato.core.errors import SchemaError, Unsupported
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
-from sfumato.engines.bounding import expanded
-from sfumato.engines.bounding_in_process import bounded_in_process
 from sfumato.engines.class_queries import ROWS
+from sfumato.engines.duckdb.bounding_in_process import bounded_in_process
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.plan import validate
+from sfumato.engines.sql.bounding import expanded
 from tests.engines import bounding_reference as ref
 from tests.engines.conftest import MARKS, NAMES, OpenTable
 from tests.engines.tables import rows as sorted_rows
@@ -301,7 +301,7 @@ def test_a_faulty_bounded_grouping_is_refused(plan: p.BoundedGroup, message: str
 
 
 def test_too_many_rows_for_the_kernel_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.engines.bounding_in_process._ROW_LIMIT", 3)
+    monkeypatch.setattr("sfumato.engines.duckdb.bounding_in_process._ROW_LIMIT", 3)
     with pytest.raises(Unsupported, match="2\\^31"):
         MemoryRelation(ref.table(PEOPLE)).run(ref.bounded((), 1, 1, salt="s"))
     with pytest.raises(ValueError, match="sampled"):

@@ -22,10 +22,10 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.relation import COUNT
 from sfumato.data.schema import Column, Schema
 from sfumato.engines.class_queries import ROWS
-from sfumato.engines.duckdb import DuckDBRelation
+from sfumato.engines.duckdb.relation import DuckDBRelation
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.plan import AggregateColumn, Group, Scan
-from sfumato.engines.postgres import PostgresRelation
+from sfumato.engines.postgres.relation import PostgresRelation
 from sfumato.engines.snapshots import held_still, one_state, read_once
 from sfumato.engines.sources import read
 from sfumato.engines.write import write_table
@@ -342,7 +342,7 @@ def _gone(spark: Any, folder: Path) -> Any:
 @pytest.mark.parametrize("operation", ["recode", "batches", "snapshot"])
 @pytest.mark.parametrize("fault", [_failfast_csv, _failfast_json, _cast, _function, _gone])
 def test_spark(spark: Any, tmp_path: Path, fault: Any, operation: str) -> None:
-    from sfumato.engines.spark import SparkRelation
+    from sfumato.engines.spark.relation import SparkRelation
 
     with pytest.raises(SfumatoError) as caught:  # behind a Connect server, opening the frame may fail already
         OPERATIONS[operation](SparkRelation(fault(spark, tmp_path)))
@@ -354,7 +354,7 @@ import sys
 from pathlib import Path
 from tests.engines.test_canaries import CANARY, _cast, _failfast_csv, _function, failing
 from tests.services import spark_session
-from sfumato.engines.spark import SparkRelation
+from sfumato.engines.spark.relation import SparkRelation
 folder = Path(sys.argv[1])
 with spark_session() as spark:
     spark.sparkContext.setLogLevel("WARN")

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.engines import duckdb_connections
+from sfumato.engines.duckdb import connections
 from sfumato.workflow.publishing.released_form import released_form
 
 SCHEMA = {
@@ -47,7 +47,7 @@ def people(tmp_path: Path) -> Path:
 def test_a_release_of_counted_rows_is_the_release_from_memory(
     people: Path, tmp_path: Path, search: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(duckdb_connections, "_LARGE_BYTES", 0)  # no connection is kept
+    monkeypatch.setattr(connections, "_LARGE_BYTES", 0)  # no connection is kept
     asked = [sf.KAnonymity(4), sf.DistinctLDiversity(2, "illness")]
     files = []
     for engine in ("memory", "duckdb"):

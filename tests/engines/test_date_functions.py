@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.errors import SchemaError
-from sfumato.engines import date_functions as d
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS
+from sfumato.engines.functions import dates as d
 from sfumato.engines.plan import validate
 from tests.engines.conftest import OpenTable
 from tests.engines.test_functions import DATES, MOMENTS, TEXTS, X, computed, each

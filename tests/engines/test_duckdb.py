@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.core.errors import SourceError, Unsupported
-from sfumato.engines.duckdb import DuckDBRelation
+from sfumato.engines.duckdb.relation import DuckDBRelation
 from tests.engines.tables import nasty_table, rows
 
 

@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.errors import SchemaError
-from sfumato.engines import date_functions as d
 from sfumato.engines import expressions as e
-from sfumato.engines import functions as f
 from sfumato.engines import plan as p
-from sfumato.engines import text_functions as t
 from sfumato.engines.class_queries import ROWS
+from sfumato.engines.functions import dates as d
+from sfumato.engines.functions import numbers as f
+from sfumato.engines.functions import texts as t
 from sfumato.engines.plan import validate
 from tests.engines.conftest import OpenTable
 
@@ -215,7 +215,7 @@ def test_what_has_no_value_everywhere_is_refused(expression: e.Expression, kind:
 def test_infinite_and_distant_dates_have_no_parts_in_postgres(postgres_url: str) -> None:
     import psycopg
 
-    from sfumato.engines.postgres import PostgresRelation
+    from sfumato.engines.postgres.relation import PostgresRelation
 
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("DROP TABLE IF EXISTS far_dates")

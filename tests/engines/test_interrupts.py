@@ -15,7 +15,7 @@ from sfumato.core.stopping import interrupted_on_stop
 #: Questions that would take hours. Whether DuckDB works on one in this thread or in another is chance: hence several.
 QUESTIONS = """
 import os, signal, threading
-from sfumato.engines.duckdb_connections import Connections
+from sfumato.engines.duckdb.connections import Connections
 
 held = Connections("'a table'")
 for _ in range(6):

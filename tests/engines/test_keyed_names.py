@@ -20,8 +20,8 @@ import pytest
 from sfumato.anonymity.pseudonyms import Pseudonyms, with_pseudonyms
 from sfumato.core.errors import MissingColumn, Unsupported
 from sfumato.engines.class_queries import ROWS
+from sfumato.engines.digests.keyed_names import KEYS, Base32, Naming, with_keyed_names
 from sfumato.engines.expressions import Reference
-from sfumato.engines.keyed_names import KEYS, Base32, Naming, with_keyed_names
 from sfumato.engines.plan import Field, Scan
 from sfumato.wire.keys import OwnerKey
 from tests.engines.conftest import OpenTable
@@ -91,7 +91,7 @@ def test_a_keyed_name_is_what_the_definition_says() -> None:
 
 
 def test_wide_numbers_are_named_by_their_digits() -> None:
-    from sfumato.engines.duckdb import run_in_process
+    from sfumato.engines.duckdb.relation import run_in_process
 
     wide = pa.table({"id": pa.array([Decimal(10) ** 30, None], pa.decimal128(38, 0))})
     names = {"id": Pseudonyms(KEY, scope="id")}
@@ -131,7 +131,7 @@ def test_the_plan_as_a_value_does_not_hold_the_key() -> None:
 def test_postgresql_logs_no_key_and_a_user_who_may_bring_no_table_is_refused(postgres_url: str) -> None:
     import psycopg
 
-    from sfumato.engines.postgres import PostgresRelation
+    from sfumato.engines.postgres.relation import PostgresRelation
     from sfumato.engines.write import write_table
 
     write_table(PEOPLE, postgres_url, table_name="named")
@@ -175,9 +175,9 @@ def _is_log(path: Path) -> bool:
 _EVENTS = """
 from sfumato.anonymity.pseudonyms import Pseudonyms, with_pseudonyms
 from sfumato.engines.class_queries import ROWS
-from sfumato.engines.compile import compile_plan
-from sfumato.engines.keyed_names import KEYS
-from sfumato.engines.spark import SparkRelation, for_spark, spark_schema
+from sfumato.engines.sql.compile import compile_plan
+from sfumato.engines.digests.keyed_names import KEYS
+from sfumato.engines.spark.relation import SparkRelation, for_spark, spark_schema
 from tests.engines.test_keyed_names import KEY, scanned
 from tests.services import spark_session
 with spark_session() as spark:

@@ -17,7 +17,7 @@ from sfumato.data.recoding import SUPPRESSED, RecodingTable
 from sfumato.data.relation import COUNT, SHARES, UNITS, WHOLE
 from sfumato.engines.canonical import encode
 from sfumato.engines.class_queries import ROWS, group_plan, grouped_table, table_fields
-from sfumato.engines.duckdb import run_in_process
+from sfumato.engines.duckdb.relation import run_in_process
 from sfumato.engines.memory import MemoryRelation
 from tests.engines.tables import nasty_table, recoding_of, rows
 

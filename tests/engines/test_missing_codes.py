@@ -16,9 +16,9 @@ import pytest
 import sfumato as sf
 from sfumato.data.number_codes import without_number_codes
 from sfumato.data.relation import Relation
-from sfumato.engines.compile import PhysicalTable, compile_plan
 from sfumato.engines.plan import Field, Scan
-from sfumato.engines.sql_relation import lenient
+from sfumato.engines.sql.compile import PhysicalTable, compile_plan
+from sfumato.engines.sql.relation import lenient
 
 Values = Callable[..., list[Any]]
 _NUMBERS = itertools.count()
@@ -66,7 +66,7 @@ def _read(request: pytest.FixtureRequest, folder: Path, table: pa.Table, schema:
         write(table, path)
         return sf.read(path, schema=schema, engine=engine)
     if kind == "spark":
-        from sfumato.engines.spark import for_spark, spark_schema
+        from sfumato.engines.spark.relation import for_spark, spark_schema
 
         session = request.getfixturevalue("spark")
         frame = session.createDataFrame(for_spark(table), schema=spark_schema(table)).toDF(*table.column_names)

@@ -14,9 +14,9 @@ import pytest
 
 from sfumato.core.errors import MissingColumn, SchemaError
 from sfumato.engines import expressions as e
-from sfumato.engines import functions as f
 from sfumato.engines import plan as p
 from sfumato.engines.class_queries import ROWS
+from sfumato.engines.functions import numbers as f
 from sfumato.engines.plan import validate
 from tests.engines.conftest import OpenTable
 from tests.engines.tables import rows

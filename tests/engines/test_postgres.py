@@ -16,7 +16,7 @@ from sfumato.engines.canonical import canonical_columns
 from sfumato.engines.class_queries import table_fields
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.plan import Scan
-from sfumato.engines.postgres import PostgresRelation
+from sfumato.engines.postgres.relation import PostgresRelation
 from sfumato.engines.sources import read
 from sfumato.engines.write import write_table
 from tests.engines.tables import recoding_of, rows
@@ -189,7 +189,7 @@ def test_what_is_written_into_a_query_is_what_is_uploaded(
     relation = PostgresRelation(postgres_url, "one")
     plan = Scan("given", tuple(table_fields(given)))
     uploaded = relation.run(plan, {"given": given})
-    monkeypatch.setattr("sfumato.engines.postgres.may_create_temporary_tables", lambda connection: False)
+    monkeypatch.setattr("sfumato.engines.postgres.relation.may_create_temporary_tables", lambda connection: False)
     written = relation.run(plan, {"given": given})
     assert written.schema == uploaded.schema
     assert rows(written) == rows(uploaded) == rows(given)

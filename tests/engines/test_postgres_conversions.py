@@ -14,7 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.engines.sources import read
-from sfumato.engines.sql_relation import lenient
+from sfumato.engines.sql.relation import lenient
 
 pytestmark = pytest.mark.postgres
 _NUMBERS = itertools.count()

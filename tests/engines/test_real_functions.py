@@ -11,8 +11,8 @@ import pytest
 from sfumato.core.errors import SchemaError
 from sfumato.engines import expressions as e
 from sfumato.engines import plan as p
-from sfumato.engines import real_functions as r
 from sfumato.engines.class_queries import ROWS
+from sfumato.engines.functions import reals as r
 from sfumato.engines.plan import validate
 from tests.engines.conftest import OpenTable
 from tests.engines.test_functions import INTEGERS, NUMBERS, X, computed, each, moved

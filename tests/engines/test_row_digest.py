@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import MissingColumn, SchemaError, Unsupported
 from sfumato.engines.class_queries import ROWS
+from sfumato.engines.digests.row_digest import RowSums, digest_plan, row_sums, sums_of, table_sums
+from sfumato.engines.digests.row_text import Limb, RowDigest
 from sfumato.engines.expressions import Compare, Literal, Reference
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.plan import Field, Filter, Project, Scan, column, validate
-from sfumato.engines.row_digest import RowSums, digest_plan, row_sums, sums_of, table_sums
-from sfumato.engines.row_text import Limb, RowDigest
 from sfumato.wire.keys import OwnerKey
 from tests.engines.conftest import OpenTable
 from tests.engines.tables import nasty_table
@@ -126,7 +126,7 @@ def test_times_and_wide_numbers_enter_by_the_definition() -> None:
     assert numbers(table_sums(table)) == by_definition(table)
     wide = pa.table({"sum": pa.array([Decimal(10) ** 37, Decimal(-5), None], pa.decimal128(38, 0))})
     plan = Scan("wide", (Field("sum", "wide"),))
-    from sfumato.engines.duckdb import run_in_process
+    from sfumato.engines.duckdb.relation import run_in_process
 
     assert numbers(sums_of(run_in_process(digest_plan(plan), {"wide": wide}), {"sum": "wide"})) == by_definition(wide)
 
@@ -154,7 +154,7 @@ def test_some_columns_and_the_rows_of_a_plan(on_engine: OpenTable) -> None:
 
 @pytest.mark.spark
 def test_partitions_and_their_order_do_not_matter_to_spark(spark: Any) -> None:
-    from sfumato.engines.spark import SparkRelation
+    from sfumato.engines.spark.relation import SparkRelation
 
     frame = spark.range(3_000).selectExpr("id % 7 AS a", "cast(id % 11 AS string) AS b", "id / 8 AS c")
     first = row_sums(SparkRelation(frame.repartition(1)))
@@ -167,7 +167,7 @@ def test_partitions_and_their_order_do_not_matter_to_spark(spark: Any) -> None:
 def test_infinite_dates_and_decimals_that_are_none_are_missing_in_postgresql(postgres_url: str) -> None:
     import psycopg
 
-    from sfumato.engines.postgres import PostgresRelation
+    from sfumato.engines.postgres.relation import PostgresRelation
 
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("CREATE TABLE digested (d date, t timestamp, n numeric)")
@@ -267,7 +267,7 @@ def test_what_engines_do_not_hold_alike_is_refused_by_name() -> None:
 
 def test_postgresql_keeps_the_digest_apart_from_where_it_is_used() -> None:
     """It would write the digest out in each of the four sums, and compute it four times."""
-    from sfumato.engines.compile import PhysicalTable, compile_plan
+    from sfumato.engines.sql.compile import PhysicalTable, compile_plan
 
     plan = digest_plan(Scan(ROWS, (Field("x", "integer"),)))
     statements = {engine: compile_plan(plan, engine, {ROWS: PhysicalTable(("rows",))}).sql for engine in ("postgres", "duckdb")}

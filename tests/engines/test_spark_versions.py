@@ -10,7 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import Unsupported
-from sfumato.engines.spark_sessions import VERSIONS, check_version
+from sfumato.engines.spark.sessions import VERSIONS, check_version
 
 
 def known(version: str) -> bool:

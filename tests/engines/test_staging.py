@@ -18,9 +18,13 @@ from hypothesis import strategies as st
 from sfumato.core.errors import InputError, MissingColumn, SourceError
 from sfumato.core.temporary import hold_folder
 from sfumato.data.relation import Relation
-from sfumato.engines import staging_folder
 from sfumato.engines.class_queries import ROWS, table_fields
-from sfumato.engines.destinations import (
+from sfumato.engines.expressions import Reference
+from sfumato.engines.memory import MemoryRelation
+from sfumato.engines.plan import Join, Named, Plan, Project, Scan
+from sfumato.engines.snapshots import Snapshot, held_still
+from sfumato.engines.staging import folder as staging_folder
+from sfumato.engines.staging.destinations import (
     DatabaseTable,
     ParquetFolder,
     SparkTable,
@@ -29,10 +33,6 @@ from sfumato.engines.destinations import (
     destination_of,
     staged,
 )
-from sfumato.engines.expressions import Reference
-from sfumato.engines.memory import MemoryRelation
-from sfumato.engines.plan import Join, Named, Plan, Project, Scan
-from sfumato.engines.snapshots import Snapshot, held_still
 from sfumato.workflow.publishing.released_form import released_form
 from tests.engines.conftest import OpenTable
 from tests.engines.tables import nasty_table
@@ -149,7 +149,7 @@ def test_files_carry_no_metadata_of_the_source(tmp_path: Path) -> None:
 def test_spark_writes_no_metadata_of_columns_and_keeps_the_sessions_settings(spark: Any, tmp_path: Path) -> None:
     from pyspark.sql.functions import col
 
-    from sfumato.engines.spark import SparkRelation
+    from sfumato.engines.spark.relation import SparkRelation
 
     named = col("name").alias("name", metadata={"owner": "canary"})
     frame = spark.createDataFrame([("x", 1)], "name string, n int").select(named)
@@ -276,8 +276,8 @@ DATABASES = pytest.mark.parametrize("database", ["duckdb", pytest.param("postgre
 
 
 def stored(database: str, name: str) -> Relation:
-    from sfumato.engines.duckdb import DuckDBRelation
-    from sfumato.engines.postgres import PostgresRelation
+    from sfumato.engines.duckdb.relation import DuckDBRelation
+    from sfumato.engines.postgres.relation import PostgresRelation
 
     return PostgresRelation(database, name) if "://" in database else DuckDBRelation(database, name)
 
@@ -317,7 +317,7 @@ def test_a_table_holds_the_rows_in_the_order_of_a_release_and_appears_when_publi
 def test_a_table_of_the_same_database_shows_the_state_of_the_run(postgres_url: str) -> None:
     import psycopg
 
-    from sfumato.engines.postgres import PostgresRelation
+    from sfumato.engines.postgres.relation import PostgresRelation
     from sfumato.engines.write import write_table
 
     write_table(PLAIN, postgres_url, table_name="state", overwrite=True)
@@ -333,7 +333,7 @@ def test_a_table_of_the_same_database_shows_the_state_of_the_run(postgres_url: s
 
 
 def test_the_file_that_is_read_is_not_written(tmp_path: Path) -> None:
-    from sfumato.engines.duckdb import DuckDBRelation
+    from sfumato.engines.duckdb.relation import DuckDBRelation
     from sfumato.engines.write import write_table
 
     write_table(PLAIN, tmp_path / "people.duckdb", table_name="people")

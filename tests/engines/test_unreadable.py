@@ -16,10 +16,10 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import ParameterError, SourceError
 from sfumato.data.writers import write_file
-from sfumato.engines.compile import PhysicalTable, compile_plan
-from sfumato.engines.duckdb import DuckDBRelation
+from sfumato.engines.duckdb.relation import DuckDBRelation
 from sfumato.engines.plan import Field, Scan
-from sfumato.engines.sql_relation import lenient
+from sfumato.engines.sql.compile import PhysicalTable, compile_plan
+from sfumato.engines.sql.relation import lenient
 
 _NUMBERS = itertools.count()
 
@@ -53,7 +53,7 @@ def _postgres(table: pa.Table, schema: dict[str, Any], url: str) -> Any:
 
 
 def _spark(table: pa.Table, schema: dict[str, Any], session: Any) -> Any:
-    from sfumato.engines.spark import for_spark, spark_schema
+    from sfumato.engines.spark.relation import for_spark, spark_schema
 
     frame = session.createDataFrame(for_spark(table), schema=spark_schema(table)).toDF(*table.column_names)
     return sf.read(frame, schema=schema).relation

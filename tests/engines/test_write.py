@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.errors import SourceError, Unsupported, VerificationFailed
-from sfumato.engines.duckdb import DuckDBRelation
+from sfumato.engines.duckdb.relation import DuckDBRelation
 from sfumato.engines.memory import MemoryRelation
-from sfumato.engines.postgres import PostgresRelation
+from sfumato.engines.postgres.relation import PostgresRelation
 from sfumato.engines.write import check_destination, write_table
 from tests.engines.tables import ODD, nasty_table, rows
 

@@ -148,6 +148,15 @@ def test_a_text_outside_a_published_tree_rests_on_the_maker(honest: Path, tmp_pa
     assert "published trees do not have them: texts of 'town'" in sf.verify(public.parent).explain()
 
 
+@pytest.mark.parametrize("text", ["Ada … HIV", "a … HIV"])
+def test_ranges_of_what_a_published_tree_does_not_have_rest_on_the_maker(text: str, honest: Path, tmp_path: Path) -> None:
+    """A tree that was called ranges might hold any text, and nothing was said."""
+    public = Path(shutil.copytree(honest / "LeastLoss", tmp_path / "out")) / "public"
+    exchanged(public, "town", text)
+    forged(public, kinds(town=RANGES))
+    assert "published trees do not have them: texts of 'town'" in sf.verify(public.parent).explain()
+
+
 def test_what_no_level_is_checked_of_rests_on_the_maker(honest: Path, tmp_path: Path) -> None:
     assert STATED in sf.verify(honest / "LocalRecoding").explain()  # a flat tree without a level
     assert STATED not in sf.verify(honest / "Lattice").explain()

@@ -161,7 +161,7 @@ def test_a_folder_of_a_forked_holder_stays_until_its_holder_removes_it(own_tempo
 _SPILLS = """
 import sys
 from pathlib import Path
-from sfumato.engines.duckdb_connections import Connections
+from sfumato.engines.duckdb.connections import Connections
 print("ready", flush=True)
 with Connections("a table", threads=1, memory_limit="60MB").one() as connection:
     while True:

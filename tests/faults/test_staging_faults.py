@@ -18,10 +18,10 @@ import pytest
 
 from sfumato.core.errors import Cancelled, SfumatoError, SourceError
 from sfumato.engines.class_queries import ROWS
-from sfumato.engines.destinations import DatabaseTable, ParquetFolder, staged
-from sfumato.engines.duckdb import DuckDBRelation
+from sfumato.engines.duckdb.relation import DuckDBRelation
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.plan import Scan
+from sfumato.engines.staging.destinations import DatabaseTable, ParquetFolder, staged
 from tests.faults.test_disk_and_kill import ROOT, files_no_longer_than
 
 CANARY = "Zylberquist"
@@ -69,8 +69,8 @@ WRITER = """
 import sys, time
 from pathlib import Path
 from sfumato.engines.class_queries import ROWS
-from sfumato.engines.destinations import ParquetFolder, staged
-from sfumato.engines.duckdb import DuckDBRelation
+from sfumato.engines.staging.destinations import ParquetFolder, staged
+from sfumato.engines.duckdb.relation import DuckDBRelation
 from sfumato.engines.plan import Scan
 
 people = DuckDBRelation(Path(sys.argv[1]))

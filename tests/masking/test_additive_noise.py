@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.data.records import Records
-from sfumato.masking.noise_moments import exact_noise, grid_step
+from sfumato.masking.noise.moments import exact_noise, grid_step
 
 COLUMNS = ("a", "b")
 

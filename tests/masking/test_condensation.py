@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.randomness import default
 from sfumato.kernels.sampling.draws import Draws
-from sfumato.masking.condensation import drawn_from_groups
+from sfumato.masking.microaggregation.condensation import drawn_from_groups
 
 
 def table(count: int = 60, seed: int = 4) -> tuple[sf.Microdata, np.ndarray]:

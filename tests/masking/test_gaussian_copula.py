@@ -13,7 +13,7 @@ from scipy import stats
 import sfumato as sf
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.data.schema import Column, Schema
-from sfumato.masking.gaussian_copula import _hidden_correlations, _Margin, _root
+from sfumato.masking.synthetic.gaussian_copula import _hidden_correlations, _Margin, _root
 from tests.conformance.masks import people
 
 SIZES = ("small", "middle", "large")

@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.core.errors import HierarchyGap, ParameterError, Unsupported
 from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.data.schema import Column, HierarchySpec, Schema
-from sfumato.masking.microaggregation import Microaggregation
+from sfumato.masking.microaggregation.base import Microaggregation
 from tests.masking import microaggregation_oracles as oracle
 
 METHODS = [sf.Mdav, sf.VMdav, sf.Cbfs]

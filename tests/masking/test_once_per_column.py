@@ -9,7 +9,7 @@ import pyarrow as pa
 
 import sfumato as sf
 from sfumato.data.records import NumberColumn
-from sfumato.masking.noise_moments import once_per_column
+from sfumato.masking.noise.moments import once_per_column
 
 
 def test_a_number_of_a_column_is_computed_once_and_forgotten_with_it() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.k_anonymity import KAnonymity
-from sfumato.masking.optimal_univariate import optimal_partition
+from sfumato.masking.microaggregation.optimal_univariate import optimal_partition
 from tests.examples import examples
 from tests.masking import microaggregation_oracles as oracle
 

@@ -16,7 +16,7 @@ from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.params import build, parameters
 from sfumato.data.schema import Column, Schema
 from sfumato.masking.base import Mask
-from sfumato.masking.transition_matrix import invariant, occurring, staying, uniform
+from sfumato.masking.pram.transition_matrix import invariant, occurring, staying, uniform
 
 LABELS = ["a", "b", "c"]
 TABLE = pa.table({"x": ["a", "b", "b", "c", None, "c", "c"] * 40})

@@ -16,7 +16,7 @@ import sfumato as sf
 from sfumato.core.errors import ParameterError, SfumatoError, Unsupported
 from sfumato.core.params import build, parameters
 from sfumato.data.schema import Column, Schema
-from sfumato.masking.rank_exchange import RankExchange
+from sfumato.masking.swapping.rank_exchange import RankExchange
 
 KINDS = [sf.RankSwapping, sf.DistributionRankSwapping, sf.BucketRankSwapping]
 Maker = Callable[..., RankExchange]

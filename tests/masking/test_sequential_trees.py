@@ -15,7 +15,7 @@ from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.randomness import StreamRandomness
 from sfumato.data.records import CategoryColumn, NumberColumn
 from sfumato.kernels.sampling.draws import Draws
-from sfumato.masking.leaf_donors import DonorLeaves, Trees, _by_target
+from sfumato.masking.synthetic.leaf_donors import DonorLeaves, Trees, _by_target
 from tests.conformance.masks import CATEGORIES, NUMBERS, people
 
 RECORDS = 1_500

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -10,6 +11,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import Infeasible, InputError, MissingColumn, ParameterError, SchemaError
+from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, HierarchySpec
 from sfumato.report.summary import summary_lines
 from tests.workflow.people import people, release, schema, table
@@ -68,34 +70,47 @@ def test_scores_and_attacks_are_made_as_asked() -> None:
 
 
 def test_both_references_of_t_closeness_are_printed() -> None:
-    made = sf.protect(people(), [FIVE, sf.TCloseness(0.5, "disease")], SEARCH)
+    made = sf.protect(people(), [FIVE, sf.TCloseness(0.5, "disease")], sf.Lattice(suppression=0))
     claim = made.certificate.claims[1]
     assert claim.evidence == "output+reference"
+    assert claim.measured == claim.also_measured["reference input"] is not None
     assert set(claim.also_measured) == {"reference input", "reference released"}
     assert claim.reference is not None and claim.reference.startswith("input sfumato-fingerprint-1:")
 
 
-def test_a_suppressed_person_changes_no_number_that_is_about_the_released_rows(tmp_path: Path) -> None:
-    """Beside a promise about the released rows the distance from the input was stated: it told the value of the one left out."""
+def alone_with(value: str) -> Microdata:
+    """People who look alike, and one who is alone in a class and will be suppressed."""
+    alone = pa.table({"sex": ["alone"], "disease": [value]})
+    rows = pa.concat_tables([table(80).select(["sex", "disease"]), alone])
+    columns = {"sex": sf.Column(role="quasi"), "disease": sf.Column(role="sensitive")}
+    return sf.read(rows, sf.Schema(dataset="d", unit="record", columns=columns))
+
+
+@pytest.mark.parametrize("reference", ["released", "input"])
+@pytest.mark.parametrize(
+    "promise", [sf.TCloseness(0.9, "disease"), sf.BetaLikeness(9, "disease"), sf.DeltaDisclosure(9, "disease")]
+)
+def test_a_suppressed_person_changes_no_number_that_is_stated(promise: object, reference: str, tmp_path: Path) -> None:
+    """The distance from the original was stated: with the released rows it told the value of the one left out."""
     stated = []
-    for value in ("flu", "cold", "rare"):
-        rows = pa.concat_tables(
-            [
-                table(80).select(["sex", "disease"]),
-                pa.table({"sex": ["alone"], "disease": [value]}),
-            ]
-        )
-        columns = {"sex": sf.Column(role="quasi"), "disease": sf.Column(role="sensitive")}
-        people_here = sf.read(rows, sf.Schema(dataset="d", unit="record", columns=columns))
-        promise = sf.TCloseness(0.6, "disease", reference="released")
-        made = sf.protect(people_here, [FIVE, promise], sf.Lattice(suppression=0.05))
-        assert made.details["suppressed"] == 1 and not any("against the original" in each for each in made.certificate.notices)
-        stated.append(made.certificate.to_mapping()["claims"])
-        made.save(tmp_path / value)
-        assert sf.verify(tmp_path / value).holds and sf.verify(tmp_path / value, original=people_here).holds
-        against_input = sf.protect(people_here, [FIVE, sf.TCloseness(0.6, "disease")], sf.Lattice(suppression=0.05))
-        assert any("measured against the original" in notice for notice in against_input.certificate.notices)
+    # that no class has what one suppressed person has breaks δ-disclosure
+    for value in ("flu", "cold", "flu" if isinstance(promise, sf.DeltaDisclosure) else "rare"):
+        someone = alone_with(value)
+        promised = replace(promise, reference=reference)  # type: ignore[type-var]
+        made = sf.protect(someone, [FIVE, promised], sf.Lattice(suppression=0.05))
+        assert made.details["suppressed"] == 1
+        claims = made.certificate.to_mapping()["claims"]
+        for claim in claims:
+            claim.pop("reference")  # a keyed digest
+        stated.append(claims)
+        made.save(tmp_path / value, overwrite=True)
+        unread = sf.verify(tmp_path / value)
+        assert unread.holds or (reference == "input" and "pass it" in unread.explain())
+        assert sf.verify(tmp_path / value, original=someone).holds
+        assert ("could reveal values of suppressed records" in "".join(summary_lines(made))) == (reference == "input")
     assert stated[0] == stated[1] == stated[2]
+    assert ("reference input" in stated[0][1]["also_measured"]) is False
+    assert (stated[0][1]["measured"] is None) == (reference == "input")
 
 
 def test_a_seeded_release_is_a_demonstration() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.cli.arguments import tables_of
 from sfumato.core.errors import SourceError
-from sfumato.dp.sql.reach import Distances
+from sfumato.dp.sql.margins.reach import Distances
 from sfumato.report.answer_words import answer_lines
 
 _SCHEMA = """

@@ -217,7 +217,7 @@ def test_what_was_entered_of_another_result_of_the_same_charge_says_nothing(book
 
 def test_margins_that_only_the_charge_keeps_are_missed(book: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where trees are too large to be kept, the charge keeps the whole answer with its errors."""
-    monkeypatch.setattr("sfumato.dp.sql.identity.MOST_NODES", 1)
+    monkeypatch.setattr("sfumato.dp.sql.asking.identity.MOST_NODES", 1)
     answer = Session({"t": table()}, ledger=book, analyst="ann").sql("SELECT MEDIAN(score) AS n FROM t", epsilon=1, max_rows=2)
     certificate = publish(answer.outcome).certificate
     for errors, missed in ((answer.errors, False), (None, True)):

@@ -49,7 +49,7 @@ def test_a_place_that_cannot_hold_the_table_is_refused_before_the_work(tmp_path:
 
 
 def test_rows_that_do_not_come_back_as_they_were_verified_do_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sfumato.engines.duckdb as engine
+    import sfumato.engines.duckdb.relation as engine
 
     made = release()
     made.write(tmp_path / "old.duckdb")
@@ -67,7 +67,7 @@ def test_rows_that_do_not_come_back_as_they_were_verified_do_not_stay(tmp_path: 
 
 @pytest.mark.postgres
 def test_rows_that_postgres_changes_do_not_stay(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sfumato.engines.postgres as engine
+    import sfumato.engines.postgres.relation as engine
 
     made = release()
     made.write(postgres_url, table_name="stays", overwrite=True)

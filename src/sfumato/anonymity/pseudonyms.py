@@ -114,10 +114,11 @@ class Pseudonyms(Declared):
 def with_pseudonyms(plan: Plan, names: Mapping[str, Pseudonyms]) -> tuple[Plan, dict[str, pa.Table]]:
     """The plan with these columns replaced by their pseudonyms, which the engine computes, and the table to upload for it.
 
-    They are those of `Pseudonyms.apply`. The key is in the uploaded table alone, see `engines.keyed_names`; an engine that could
-    not hide it refuses. Refused as well: numbers with a point and moments, which engines do not write alike, and `unicode_form`.
+    They are those of `Pseudonyms.apply`. The key is in the uploaded table alone, see `engines.digests.keyed_names`; an engine
+    that could not hide it refuses. Refused as well: numbers with a point and moments, which engines do not write alike, and
+    `unicode_form`.
     """
-    from sfumato.engines.keyed_names import Naming, with_keyed_names
+    from sfumato.engines.digests.keyed_names import Naming, with_keyed_names
 
     spelled = (
         f"column '{name}' has unicode_form, which engines do not share" for name, each in names.items() if each.unicode_form

@@ -69,7 +69,7 @@ def key_values(lists: Sequence[str]) -> dict[str, list[str] | str] | None:
         name, equals, values = text.partition("=")
         if not equals or not name.strip() or not values:
             raise ParameterError("--keys is written as NAME=VALUE,VALUE, for instance --keys city=Bern,Basel")
-        from sfumato.dp.sql.public_lists import is_list_query
+        from sfumato.dp.sql.reading.public_lists import is_list_query
 
         keys[name.strip()] = values if is_list_query(values) else [value.strip() for value in values.split(",")]
     return keys or None

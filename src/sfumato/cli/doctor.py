@@ -23,7 +23,7 @@ def doctor(
     json: Json = False,
 ) -> None:
     """Say what an engine can do here: versions, rights, snapshots, limits. Nothing is read and nothing is written."""
-    from sfumato.engines.doctor import doctor as run
+    from sfumato.engines.doctor.examination import doctor as run
 
     diagnosis = run(place, table=table, destination=destination)
     answer(diagnosis.to_mapping(), diagnosis.lines(), json)

@@ -143,6 +143,11 @@ class ShownTexts:
         listed = text == ROOT or text in self._labels or (renamed is not None and renamed["text"] in self._labels)
         return self._spec is not None and self._spec.file is not None and not listed
 
+    def ends_in_no_group(self, text: str) -> bool:
+        """The same of a value, or of an end of a range."""
+        low, to, high = text.partition(TO)
+        return any(map(self.in_no_group, (low, high) if to else (text,)))
+
     @cached_property
     def _labels(self) -> frozenset[str | None]:
         spec = self._spec

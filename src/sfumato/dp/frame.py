@@ -17,8 +17,8 @@ from sfumato.dp.sql.parse import parse_expression, sql_text, without_alias
 
 if TYPE_CHECKING:
     from sfumato.dp.session import Session
-    from sfumato.dp.sql.answer import QueryAnswer
-    from sfumato.dp.sql.explanation import Explanation
+    from sfumato.dp.sql.asking.answer import QueryAnswer
+    from sfumato.dp.sql.asking.explanation import Explanation
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from sfumato.data.read_result import UNREADABLE
 from sfumato.dp.algorithms.base import Algorithm
 from sfumato.dp.book import Book, drawn
 from sfumato.dp.protected_unit import as_decided
-from sfumato.dp.sql.catalogue import KnownTable
+from sfumato.dp.sql.reading.catalogue import KnownTable
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.plan import Scan
@@ -44,7 +44,7 @@ def charged_run(
 
     What an algorithm computes without noise, for the owner of the data, is left out unless the owner asks.
     """
-    from sfumato.dp.sql.identity import digest, result_digest
+    from sfumato.dp.sql.asking.identity import digest, result_digest
 
     if not isinstance(algorithm, Algorithm):
         raise ParameterError("release takes an algorithm that makes one artefact, such as sf.dp.PrivateHistogram")

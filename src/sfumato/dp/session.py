@@ -25,7 +25,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.dp.book import OtherLedger, open_book, other_ledgers
 from sfumato.dp.releasing import charged_run
 from sfumato.dp.session_arguments import QuestionOptions, dataset_of, declared_keys, named_tables
-from sfumato.engines.sql_relation import lenient
+from sfumato.engines.sql.relation import lenient
 from sfumato.engines.time_limits import check_timeout, statements_within
 from sfumato.ledger.amounts import LossAmount
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
     from sfumato.dp.accounting.odometer import OdometerReading
     from sfumato.dp.algorithms.base import Algorithm
     from sfumato.dp.frame import Frame
-    from sfumato.dp.sql.answer import QueryAnswer
-    from sfumato.dp.sql.asking_once import Asker
-    from sfumato.dp.sql.batch import BatchAnswer, BatchCost, Parts
-    from sfumato.dp.sql.description import QueryDescription
-    from sfumato.dp.sql.explanation import Explanation
-    from sfumato.dp.sql.noise import DeclaredBounds, Price, Request
-    from sfumato.dp.sql.paid_bounds import PaidBounds
-    from sfumato.dp.sql.paid_contributions import PaidContributions
+    from sfumato.dp.sql.asking.answer import QueryAnswer
+    from sfumato.dp.sql.asking.batch import BatchAnswer, BatchCost, Parts
+    from sfumato.dp.sql.asking.description import QueryDescription
+    from sfumato.dp.sql.asking.explanation import Explanation
+    from sfumato.dp.sql.asking.once import Asker
+    from sfumato.dp.sql.asking.paid_bounds import PaidBounds
+    from sfumato.dp.sql.asking.paid_contributions import PaidContributions
+    from sfumato.dp.sql.measuring.noise import DeclaredBounds, Price, Request
     from sfumato.dp.sql.question import Question
     from sfumato.engines.expressions import Value
     from sfumato.ledger.ledger import Ledger
@@ -89,8 +89,8 @@ class Session:
         seed: int | str | None = None,
         timeout: float | None = None,
     ) -> None:
-        from sfumato.dp.sql.catalogue import Catalogue, private_table, public_table
-        from sfumato.dp.sql.noise import DeclaredBounds
+        from sfumato.dp.sql.measuring.noise import DeclaredBounds
+        from sfumato.dp.sql.reading.catalogue import Catalogue, private_table, public_table
 
         require(isinstance(version, str), "version is a text, so that 4 and '4' are not two versions")
         tables = {name: replace(table, relation=lenient(table.relation)) for name, table in named_tables(data).items()}
@@ -146,8 +146,8 @@ class Session:
         The charge is the sum of their losses, and of questions that provably have no unit in common the largest alone; `batch`
         says which beforehand. Options are those of `sql`; `keys` are for the questions that have such a grouping key.
         """
-        from sfumato.dp.sql.asking_batch import answer_batch
-        from sfumato.dp.sql.measuring import check_plans
+        from sfumato.dp.sql.asking.together import answer_batch
+        from sfumato.dp.sql.measuring.one_query import check_plans
 
         asked, parts = self._several(queries, options)
         with self._in_time():
@@ -167,8 +167,8 @@ class Session:
 
     def batch(self, queries: Sequence[str], *, confidence: float = 0.95, **options: Unpack[QuestionOptions]) -> BatchCost:
         """What several questions cost as one batch, before any is asked: each at the given loss. Nothing is spent."""
-        from sfumato.dp.sql.batch import BatchCost
-        from sfumato.dp.sql.explanation import explain
+        from sfumato.dp.sql.asking.batch import BatchCost
+        from sfumato.dp.sql.asking.explanation import explain
 
         asked, parts = self._several(queries, options)
         notes = tuple(self._with_earlier(explain(question, priced, confidence)) for question, priced in asked)
@@ -176,7 +176,7 @@ class Session:
 
     def describe(self, query: str, *, keys: Mapping[str, Sequence[object]] | None = None) -> QueryDescription:
         """The columns of the answer: names, kinds, bounds, and which have noise. Nothing is spent and no row is read."""
-        from sfumato.dp.sql.description import describe
+        from sfumato.dp.sql.asking.description import describe
 
         return describe(self._question(self._parsed(query), keys))
 
@@ -184,8 +184,8 @@ class Session:
         self, queries: Sequence[str], *, keys: Mapping[str, Sequence[object]] | None = None
     ) -> tuple[tuple[QueryDescription, ...], str]:
         """The columns of each answer of a batch, and in words how their costs would compose. Nothing is spent."""
-        from sfumato.dp.sql.batch import parts_of
-        from sfumato.dp.sql.description import describe
+        from sfumato.dp.sql.asking.batch import parts_of
+        from sfumato.dp.sql.asking.description import describe
 
         questions = self._questions(queries, keys)
         return tuple(map(describe, questions)), parts_of(questions).sentence
@@ -209,9 +209,9 @@ class Session:
         Means, variances and ratios depend on how many rows a group has: say so with `rows`. Of quantiles it can be said how
         many rows they are off their rank: `rank_within`. With `concentrated` the loss is in ρ.
         """
-        from sfumato.dp.sql.expected_error import SIZES, reaches
-        from sfumato.dp.sql.explanation import explain, least_loss
-        from sfumato.dp.sql.noise import Request, price
+        from sfumato.dp.sql.asking.explanation import explain, least_loss
+        from sfumato.dp.sql.margins.expected_error import SIZES, reaches
+        from sfumato.dp.sql.measuring.noise import Request, price
 
         if within is None and rank_within is None:
             raise ParameterError("say how exact the answer shall be: within=100, or rank_within=50 for quantiles")
@@ -238,8 +238,8 @@ class Session:
 
         Use them in the next question: `SUM(CLAMP(x, low, high))`. Of each unit `max_rows` rows in one bucket are looked at.
         """
-        from sfumato.dp.sql.noise import Request
-        from sfumato.dp.sql.paid_bounds import bounds_of, bucket_query
+        from sfumato.dp.sql.asking.paid_bounds import bounds_of, bucket_query
+        from sfumato.dp.sql.measuring.noise import Request
 
         name = self._catalogue.table(table or next(iter(self._tables))).name
         answer = self.ask(bucket_query(column, name), Request(epsilon), self._bounded(max_rows, 1))
@@ -255,8 +255,8 @@ class Session:
         these keys together a unit is.
         """
         from sfumato.core.exact import exact
-        from sfumato.dp.sql.noise import Request
-        from sfumato.dp.sql.paid_contributions import bound_of, contribution_queries, paid_contributions
+        from sfumato.dp.sql.asking.paid_contributions import bound_of, contribution_queries, paid_contributions
+        from sfumato.dp.sql.measuring.noise import Request
 
         queries = contribution_queries(self._catalogue.table(table or next(iter(self._tables))), by)
         require(0 < share <= 1, "share lies between 0 and 1")
@@ -302,8 +302,8 @@ class Session:
         self, select: exp.Select, request: Request, bounds: DeclaredBounds, keys: Mapping[str, Sequence[object]] | None = None
     ) -> QueryAnswer:
         """Answer a parsed question; `sql` and the builder of questions both come here."""
-        from sfumato.dp.sql.measuring import check_plans
-        from sfumato.dp.sql.noise import price
+        from sfumato.dp.sql.measuring.noise import price
+        from sfumato.dp.sql.measuring.one_query import check_plans
 
         question = self._question(select, keys)
         priced = price(question, request, bounds)
@@ -315,15 +315,15 @@ class Session:
         return nullcontext() if self._timeout is None else statements_within(self._timeout)
 
     def _asker(self) -> Asker:
-        from sfumato.dp.sql.asking_once import Asker
+        from sfumato.dp.sql.asking.once import Asker
 
         source = (self._version, self._seed, self._source)
         return Asker(self._book, self.dataset, self.analyst, *source, tuple(self._not_covered()))
 
     def _several(self, queries: Sequence[str], options: QuestionOptions) -> tuple[list[tuple[Question, Price]], Parts]:
         """The questions of a batch with their prices, and which of them have no unit in common."""
-        from sfumato.dp.sql.batch import parts_of
-        from sfumato.dp.sql.noise import price
+        from sfumato.dp.sql.asking.batch import parts_of
+        from sfumato.dp.sql.measuring.noise import price
 
         request, bounds, keys = self._stated(options)
         questions = self._questions(queries, keys)
@@ -337,8 +337,8 @@ class Session:
         keys: Mapping[str, Sequence[Any]] | None,
         confidence: float = 0.95,
     ) -> Explanation:
-        from sfumato.dp.sql.explanation import explain
-        from sfumato.dp.sql.noise import price
+        from sfumato.dp.sql.asking.explanation import explain
+        from sfumato.dp.sql.measuring.noise import price
 
         question = self._question(select, keys)
         return self._with_earlier(explain(question, price(question, request, bounds), confidence))
@@ -365,7 +365,7 @@ class Session:
 
     def _questions(self, queries: Sequence[str], keys: Mapping[str, Sequence[Any]] | None) -> list[Question]:
         """The questions of a batch; values of keys are for those that have such a key."""
-        from sfumato.dp.sql.batch import check_batch, understood
+        from sfumato.dp.sql.asking.batch import check_batch, understood
 
         declared = declared_keys(keys, self._catalogue) if keys else {}
         return understood(check_batch(queries), declared, lambda query: self._understood(self._parsed(query), declared))
@@ -382,7 +382,7 @@ class Session:
 
     def _stated(self, options: QuestionOptions) -> tuple[Request, DeclaredBounds, Mapping[str, Sequence[Any]] | None]:
         """The loss that a question may cost, what one unit may contribute to it, and values of its keys."""
-        from sfumato.dp.sql.noise import Request
+        from sfumato.dp.sql.measuring.noise import Request
 
         unknown = sorted(options.keys() - QuestionOptions.__annotations__.keys())
         if unknown:

@@ -11,7 +11,7 @@ from sfumato.core.exact import Number
 from sfumato.data.microdata import Microdata
 
 if TYPE_CHECKING:
-    from sfumato.dp.sql.catalogue import Catalogue
+    from sfumato.dp.sql.reading.catalogue import Catalogue
     from sfumato.engines.expressions import Value
 
 
@@ -55,7 +55,7 @@ def dataset_of(tables: Mapping[str, Microdata]) -> str:
 
 def declared_keys(keys: Mapping[str, Sequence[Value]] | None, catalogue: Catalogue) -> dict[str, tuple[Value, ...]]:
     """The values of grouping keys, those of public lists looked up."""
-    from sfumato.dp.sql.public_lists import is_list_query, public_values
+    from sfumato.dp.sql.reading.public_lists import is_list_query, public_values
 
     return {
         name: public_values(name, str(values), catalogue) if is_list_query(values) else key_values(name, values)

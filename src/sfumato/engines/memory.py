@@ -243,7 +243,7 @@ class MemoryRelation:
     ) -> pa.Table:
         """The answer to a plan over `rows` (this relation), uploaded tables and other tables in memory; a DuckDB in this
         process computes it."""
-        from sfumato.engines.duckdb import run_in_process
+        from sfumato.engines.duckdb.relation import run_in_process
 
         return run_in_process(plan, self._tables(plan, uploads or {}, beside or {}))
 
@@ -252,7 +252,7 @@ class MemoryRelation:
     ) -> R:
         """Give the answer to a plan over `rows` and uploaded tables to `take`, sorted (see `sorted_answers`), a batch at a
         time."""
-        from sfumato.engines.duckdb import deliver_in_process
+        from sfumato.engines.duckdb.relation import deliver_in_process
 
         return deliver_in_process(plan, self._tables(plan, uploads, {}), order, take)
 

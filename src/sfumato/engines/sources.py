@@ -87,7 +87,7 @@ def read(
     with reported_as(lambda error: SourceError(f"the table could not be read ({type(error).__name__}); it may be damaged")):
         opened = _open(source, declared, table, engine, unreadable, options)
         if unreadable == "missing":
-            from sfumato.engines.sql_relation import lenient
+            from sfumato.engines.sql.relation import lenient
 
             opened = replace(opened, relation=lenient(opened.relation))
         if engine == "memory" and opened.relation.engine != "memory":
@@ -125,7 +125,7 @@ def _open(
 
 
 def _postgres(url: str, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]) -> Microdata:
-    from sfumato.engines.postgres import PostgresRelation
+    from sfumato.engines.postgres.relation import PostgresRelation
 
     if engine not in (None, "postgres", "memory"):
         raise SourceError(f"a PostgreSQL table cannot be read with engine='{engine}'")
@@ -138,7 +138,7 @@ def _postgres(url: str, schema: Schema | None, table: str | None, engine: Engine
 
 
 def _spark(source: Any, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]) -> Microdata:
-    from sfumato.engines.spark import SparkRelation
+    from sfumato.engines.spark.relation import SparkRelation
 
     if engine not in (None, "spark", "memory"):
         raise SourceError(f"a Spark table cannot be read with engine='{engine}'")
@@ -160,7 +160,7 @@ def _file(
     options: Mapping[str, Any],
 ) -> Microdata:
     from sfumato.data.readers import read_file
-    from sfumato.engines.duckdb import DuckDBRelation, is_database
+    from sfumato.engines.duckdb.relation import DuckDBRelation, is_database
     from sfumato.engines.memory import MemoryRelation
 
     refuse_special(path)

@@ -62,7 +62,7 @@ def check_destination(destination: str | Path, *, table_name: str | None = None,
     """Refuse a place where the table could not be written, before the work that makes it."""
     name = table_name or DEFAULT_TABLE
     if is_postgres_url(destination):
-        from sfumato.engines.postgres_transport import connect
+        from sfumato.engines.postgres.transport import connect
 
         with connect(str(destination)) as connection:
             refuse_existing(connection, str(destination), name, overwrite)
@@ -115,7 +115,7 @@ def check_names(everything: list[str], columns: list[str], *, fold_case: bool) -
 
 
 def _is_there(path: Path) -> bool:
-    from sfumato.engines.duckdb import is_database
+    from sfumato.engines.duckdb.relation import is_database
 
     existing = path.exists()
     if existing and not is_database(path):
@@ -154,8 +154,8 @@ def _fill_duckdb(
 ) -> None:
     from sqlglot import exp
 
-    from sfumato.engines.duckdb import read_table
-    from sfumato.engines.sql_values import identifier
+    from sfumato.engines.duckdb.relation import read_table
+    from sfumato.engines.sql.values import identifier
 
     connection.execute("SET python_enable_replacements = false")
     _refuse_known(connection, where, name, overwrite)
@@ -180,7 +180,7 @@ def _fill_duckdb(
 
 
 def _refuse_known(connection: duckdb.DuckDBPyConnection, where: str, name: str, overwrite: bool) -> None:
-    from sfumato.engines.duckdb import list_tables
+    from sfumato.engines.duckdb.relation import list_tables
 
     if name.lower() in {table.lower() for table in list_tables(connection)} and not overwrite:
         raise SourceError(f"'{where}' already has a table '{name}'; {_ANOTHER_TABLE}")
@@ -190,8 +190,8 @@ def _write_postgres(table: pa.Table, url: str, name: str, overwrite: bool, confi
     from psycopg import sql
 
     from sfumato.engines.class_queries import table_fields
-    from sfumato.engines.postgres import read_table
-    from sfumato.engines.postgres_transport import connect, copy_in, create_table
+    from sfumato.engines.postgres.relation import read_table
+    from sfumato.engines.postgres.transport import connect, copy_in, create_table
 
     faults = (
         f"column '{label}' has texts with the character NUL, which PostgreSQL cannot store"

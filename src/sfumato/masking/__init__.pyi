@@ -10,7 +10,7 @@ from sfumato.masking.correction import Correction as Correction
 from sfumato.masking.base import Kept as Kept
 from sfumato.masking.base import Mask as Mask
 from sfumato.data.masked import Masked as Masked
-from sfumato.masking.microaggregation import Microaggregation as Microaggregation
+from sfumato.masking.microaggregation.base import Microaggregation as Microaggregation
 from sfumato.masking.correction import recover_variance as recover_variance
 
 NAMES: dict[str, str]

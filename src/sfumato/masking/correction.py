@@ -27,7 +27,7 @@ from sfumato.data.schema import Schema
 from sfumato.data.values import CodedText
 from sfumato.kernels.changes.recovered_frequencies import recovered_frequencies
 from sfumato.masking.columns import strata_of
-from sfumato.masking.noise_moments import known_means, pairwise_covariance
+from sfumato.masking.noise.moments import known_means, pairwise_covariance
 
 Real = NDArray[np.float64]
 #: What is published about one of the masks behind a table.

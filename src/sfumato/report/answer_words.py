@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sfumato.core.guarantees.loss import LossGuarantee
-    from sfumato.dp.sql.answer import QueryAnswer
-    from sfumato.dp.sql.reach import Interval
+    from sfumato.dp.sql.asking.answer import QueryAnswer
+    from sfumato.dp.sql.margins.reach import Interval
 
     Intervals = Mapping[str, Sequence[Interval | None]]
 

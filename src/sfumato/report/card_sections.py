@@ -18,6 +18,7 @@ from sfumato.report.wording import (
     EVIDENCE,
     FIGURES,
     LOSS_LIMITS,
+    NUMBER_WITHHELD,
     RISK,
     UNITS_OF_THE_MAKER,
     number,
@@ -271,7 +272,8 @@ def _section(title: str, *children: Child) -> Html:
 
 def _claim_row(claim: Claim) -> tuple[Child, ...]:
     unmeasured = claim.evidence == "process" and claim.measured is None
-    measured: list[Child] = ["files cannot show it" if unmeasured else number(claim.measured)]
+    withheld = claim.evidence == "output+reference" and claim.measured is None
+    measured: list[Child] = ["files cannot show it" if unmeasured else NUMBER_WITHHELD if withheld else number(claim.measured)]
     for name, value in claim.also_measured.items():
         measured.append(element("span", f"{plain_name(name)}: {number(value)}", class_="note"))
     how: list[Child] = [UNITS_OF_THE_MAKER if claim.rests_on_maker else EVIDENCE.get(claim.evidence, claim.evidence)]

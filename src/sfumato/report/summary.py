@@ -40,7 +40,7 @@ def summary(release: Release[Content], folder: str | Path | None = None) -> Plai
 def summary_lines(release: Release[Content], folder: str | Path | None = None) -> list[str]:
     """The same in words."""
     from sfumato.core.texts import percent
-    from sfumato.report.wording import counted
+    from sfumato.report.wording import NUMBER_WITHHELD, counted
 
     certificate, details = release.certificate, release.details
     records, suppressed = int(details.get("records", len(release))), int(details.get("suppressed", 0))
@@ -55,7 +55,8 @@ def summary_lines(release: Release[Content], folder: str | Path | None = None) -
         lines.append("safe      no guarantee: how safe it is was measured (risk), not promised")
     for claim in certificate.claims:
         label = "by model" if claim.evidence == "output+model" else "safe"
-        lines.append(f"{label:10}{claim.promise}; measured {_number(claim.measured)}")
+        withheld = claim.evidence == "output+reference" and claim.measured is None
+        lines.append(f"{label:10}{claim.promise}; {NUMBER_WITHHELD if withheld else f'measured {_number(claim.measured)}'}")
     for result in certificate.attacks:
         lines.append(f"attacked  {result['attack']}: {result['finding']}")
     risks = release.owner.risks

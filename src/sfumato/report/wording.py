@@ -25,6 +25,9 @@ UNITS_OF_THE_MAKER = (
     "maker, because the column that names them is not published."
 )
 
+#: In place of a number against the original where records were suppressed.
+NUMBER_WITHHELD = "kept; the number is not published, because it could reveal values of suppressed records"
+
 RISK = {
     "average": "average risk of a record",
     "highest": "highest risk of a record",

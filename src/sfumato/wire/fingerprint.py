@@ -102,9 +102,9 @@ class Fingerprint:
 def keyed_content(content: Plain, key: OwnerKey | bytes) -> str:
     """The fingerprint in its second format: HMAC-SHA256 of a table's names, kinds, row count and sums of row digests.
 
-    The engine that holds the rows adds up digests without a key (`engines.row_digest`), and the key is used here, once: it
-    reaches no engine. Without the key nobody can test a guess about the rows; an engine that computed the sums could, but it has
-    the rows. It is no commitment against somebody who can choose rows: sums of digests can be met by chosen rows (Wagner, "A
+    The engine that holds the rows adds up digests without a key (`engines.digests.row_digest`), and the key is used here, once:
+    it reaches no engine. Without the key nobody can test a guess about the rows; an engine that computed the sums could, but it
+    has the rows. It is no commitment against somebody who can choose rows: sums of digests can be met by chosen rows (Wagner, "A
     generalized birthday problem", CRYPTO 2002). The digests of published files are a commitment. Accidental changes collide
     with probability about 2^-240.
     """

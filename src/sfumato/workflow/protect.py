@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from sfumato.anonymity.search.base import Search
     from sfumato.core.randomness import Randomness
-    from sfumato.engines.destinations import Destination
     from sfumato.engines.sources import TableLike
+    from sfumato.engines.staging.destinations import Destination
     from sfumato.ledger.ledger import Ledger
     from sfumato.masking.base import Mask
     from sfumato.report.content import Answer
@@ -166,7 +166,7 @@ def protect(
     promised = each_once(guarantees)
     source = microdata_of(data, schema)
     register = population_of(population, source.schema, public=population_public)
-    place = _destination(destination, table_name, chosen, overwrite=overwrite, sign=sign, memory=memory)
+    place = _destination(destination, table_name, chosen, source, overwrite=overwrite, sign=sign, memory=memory)
     with _held(source, register, in_memory=isinstance(chosen, Mask)) as (people, compared):
         plan = plan_columns(people, promised, population=compared is not None, masked=isinstance(chosen, Mask))
         check_size(len(people), promised)
@@ -204,6 +204,7 @@ def _destination(
     destination: str | Path | None,
     table_name: str | None,
     method: Search | Mask,
+    source: Microdata,
     *,
     overwrite: bool,
     sign: Path | str | None,
@@ -222,7 +223,7 @@ def _destination(
         f"{type(method).__name__} changes single records and is not written by an engine: leave destination= out, and mask the "
         "table, or a stated sample of it, in this process",
     )
-    from sfumato.engines.destinations import ParquetFolder, check_destination, destination_of
+    from sfumato.engines.staging.destinations import ParquetFolder, check_destination, destination_of
     from sfumato.workflow.publishing.appearing import check_place
     from sfumato.workflow.publishing.forecast import memory_of
     from sfumato.workflow.publishing.saving import signing_key
@@ -237,7 +238,7 @@ def _destination(
         )
         check_place(Path(os.path.abspath(place.path)), overwrite=overwrite)
     else:
-        check_destination(place)
+        check_destination(place, source.relation)
     return place
 
 
@@ -272,7 +273,7 @@ def fingerprint(data: Microdata | None, key: OwnerKey, *, in_engine: bool = Fals
     if data is None:
         return None
     if in_engine:
-        from sfumato.engines.row_digest import row_sums
+        from sfumato.engines.digests.row_digest import row_sums
 
         return row_sums(data.relation).fingerprint(key)
     running = Fingerprint(data.relation.schema().names, key)

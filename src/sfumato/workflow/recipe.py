@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LEDGER = "sfumato-ledger.db"
 #: Keys that say where this release went: a recipe that is kept with it goes elsewhere.
-_PLACES_OF_THIS_RELEASE = ("output", "overwrite", "write", "destination", "destination_table")
+_PLACES_OF_THIS_RELEASE = ("output", "overwrite", "write", "destination", "destination_table", "memory")
 _LOG = logging.getLogger("sfumato")
 
 
@@ -220,7 +220,7 @@ class Recipe(Frozen):
         """The folder in which the engine writes the whole release; None for a table of a database, or without a destination."""
         if self.destination is None:
             return None
-        from sfumato.engines.destinations import ParquetFolder, destination_of
+        from sfumato.engines.staging.destinations import ParquetFolder, destination_of
 
         place = destination_of(self.place(self.destination), self.destination_table)
         return place.path if isinstance(place, ParquetFolder) else None

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sfumato.dp.sql import measuring
+from sfumato.dp.sql.measuring import one_query
 from sfumato.dp.sql.question import Question
 
 
@@ -15,7 +15,7 @@ from sfumato.dp.sql.question import Question
 def engine_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's exact numbers per question and plan, whatever the salt."""
     answered: dict[Any, Any] = {}
-    ask = measuring.run
+    ask = one_query.run
 
     def once(question: Question, plan: Any) -> pa.Table:
         key = (id(question), plan.aggregates, plan.within, repr(plan.source) if plan.within else "")
@@ -23,4 +23,4 @@ def engine_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
             answered[key] = (question, ask(question, plan))
         return answered[key][1]
 
-    monkeypatch.setattr(measuring, "run", once)
+    monkeypatch.setattr(one_query, "run", once)

@@ -15,11 +15,11 @@ import pyarrow as pa
 import sfumato as sf
 from sfumato.core.randomness import default
 from sfumato.dp.algorithms.count_tree import noisy_tree
-from sfumato.dp.sql import measuring
-from sfumato.dp.sql.answer import AnswerTable, put_together
-from sfumato.dp.sql.measurement import BRANCHING
-from sfumato.dp.sql.measuring import Measured
-from sfumato.dp.sql.noise import Noise, Price, Request, price
+from sfumato.dp.sql.asking.answer import AnswerTable, put_together
+from sfumato.dp.sql.measuring import one_query
+from sfumato.dp.sql.measuring.measurement import BRANCHING
+from sfumato.dp.sql.measuring.noise import Noise, Price, Request, price
+from sfumato.dp.sql.measuring.one_query import Measured
 from sfumato.dp.sql.question import Question
 
 #: Noise of no consequence: what is put together from it is the exact answer.
@@ -58,7 +58,7 @@ def asked(session: sf.Session, query: str, request: Request) -> tuple[Question, 
 def exact_numbers(question: Question, cost: Price) -> Measured:
     """The measurements of the one group of a question without noise."""
     silent = replace(cost, noises={name: _without(noise) for name, noise in cost.noises.items()})
-    return measuring.measure(question, silent, default("silent"))
+    return one_query.measure(question, silent, default("silent"))
 
 
 def _without(noise: Noise) -> Noise:
@@ -68,7 +68,7 @@ def _without(noise: Noise) -> Noise:
 def drawn(question: Question, cost: Price, exact: Measured, count: int, seed: str) -> AnswerTable:
     """The answer with so many rows, each the same group with noise of its own."""
     source = default(seed)
-    numbers = {name: measuring._noisy(values * count, cost.noises[name], source) for name, values in exact.numbers.items()}
+    numbers = {name: one_query._noisy(values * count, cost.noises[name], source) for name, values in exact.numbers.items()}
     trees = {}
     for name, (tree,) in exact.trees.items():
         noise, leaves = cost.noises[name], np.rint(tree.leaves).astype(np.int64)

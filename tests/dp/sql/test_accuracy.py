@@ -17,12 +17,12 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.randomness import default
-from sfumato.dp.sql import measuring
-from sfumato.dp.sql.answer import AnswerTable, CellErrors, put_together
-from sfumato.dp.sql.explanation import explain
-from sfumato.dp.sql.noise import Price, Request, price
+from sfumato.dp.sql.asking.answer import AnswerTable, CellErrors, put_together
+from sfumato.dp.sql.asking.explanation import explain
+from sfumato.dp.sql.margins.reach import OneNoise
+from sfumato.dp.sql.measuring import one_query
+from sfumato.dp.sql.measuring.noise import Price, Request, price
 from sfumato.dp.sql.question import Question
-from sfumato.dp.sql.reach import OneNoise
 
 DRAWS = 800
 ROWS = 3000
@@ -61,7 +61,7 @@ def _priced(asked: sf.Session, query: str, request: Request) -> tuple[Question, 
 
 def _draws(question: Question, priced: Price, count: int, seed: str) -> list[AnswerTable]:
     source = default(seed)
-    return [put_together(question, priced, measuring.measure(question, priced, source)) for _ in range(count)]
+    return [put_together(question, priced, one_query.measure(question, priced, source)) for _ in range(count)]
 
 
 def _truth(data: dict[str, np.ndarray[Any, Any]]) -> dict[str, float]:
@@ -177,7 +177,7 @@ def _mechanism(query: str, request: Request, **bounds: Any) -> Callable[[Visits,
             )
             prepared[rows] = _priced(asked, query, request)
         question, priced = prepared[rows]
-        return [put_together(question, priced, measuring.measure(question, priced, source)).rows for _ in range(count)]
+        return [put_together(question, priced, one_query.measure(question, priced, source)).rows for _ in range(count)]
 
     return answers
 

@@ -15,8 +15,8 @@ import duckdb
 import pytest
 
 import sfumato as sf
-from sfumato.dp.sql.answer import QueryAnswer
-from sfumato.dp.sql.grouping import KEY
+from sfumato.dp.sql.asking.answer import QueryAnswer
+from sfumato.dp.sql.reading.grouping import KEY
 from tests.dp.sql import in_duckdb
 from tests.dp.sql.database import session
 

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import BudgetRefused, ParameterError, SourceError, Unsupported
 from sfumato.core.guarantees.loss import ConcentratedDP, PureDP
-from sfumato.dp.sql.batch import Parts, parts_of
-from sfumato.dp.sql.noise import Request, price
+from sfumato.dp.sql.asking.batch import Parts, parts_of
+from sfumato.dp.sql.measuring.noise import Request, price
 from sfumato.ledger import Ledger
 from tests.dp.sql.database import CUSTOMERS, ORDERS, customers, orders, regions
 from tests.dp.sql.random_queries import CUSTOMER_TYPES, ORDER_TYPES, _described, customer_rows, order_rows
@@ -294,14 +294,14 @@ def test_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         with pytest.raises(BudgetRefused, match="costs ε = 1.2"):
             session.sql_batch(["SELECT COUNT(*) FROM orders", "SELECT COUNT(*) FROM customers"], epsilon="0.6")
         assert not ledger.spends("shop")
-        from sfumato.dp.sql import asking_once
+        from sfumato.dp.sql.asking import once
 
-        real, calls = asking_once.measure, itertools.count()
+        real, calls = once.measure, itertools.count()
 
         def failing(*parts: Any) -> Any:
             return real(*parts) if next(calls) == 0 else 1 / 0
 
-        monkeypatch.setattr(asking_once, "measure", failing)
+        monkeypatch.setattr(once, "measure", failing)
         with pytest.raises(SourceError, match="stays charged"):
             session.sql_batch(BY_CITY, epsilon="0.5")
         assert [each.state for each in ledger.spends("shop")] == ["reserved"] and str(session.remaining()) == "ε = 0.5"
@@ -315,7 +315,8 @@ def test_the_same_question_twice_is_measured_and_charged_once() -> None:
 
 
 def test_each_query_is_read_once_and_each_pair_proved_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.dp.sql import batch, question
+    from sfumato.dp.sql import question
+    from sfumato.dp.sql.asking import batch
 
     calls: Counter[str] = Counter()
 
@@ -415,7 +416,7 @@ def test_a_table_that_was_shown_later_costs_what_its_own_question_cost(tmp_path:
 @pytest.mark.parametrize("damaged", ["parts", "question", "answer", "sha256"])
 def test_a_damaged_batch_is_said_to_be_one(damaged: str) -> None:
     from sfumato.core.errors import LedgerError
-    from sfumato.dp.sql.asking_once import BATCH_FORMAT, in_batch
+    from sfumato.dp.sql.asking.once import BATCH_FORMAT, in_batch
     from sfumato.ledger.accounts import StoredAnswer
 
     part = {"question": "c:q", "answer": {}, "sha256": "ab"}

@@ -17,8 +17,8 @@ from sqlglot import exp
 
 import sfumato as sf
 from sfumato.core.errors import SfumatoError, Unsupported
-from sfumato.dp.sql.measuring import flat_plan, run, split, tree_plan
-from sfumato.dp.sql.noise import Request, price
+from sfumato.dp.sql.measuring.noise import Request, price
+from sfumato.dp.sql.measuring.one_query import flat_plan, run, split, tree_plan
 from sfumato.dp.sql.parse import sql_text
 from tests.dp.sql import brute_force as plain
 from tests.dp.sql.database import CITIES, CUSTOMERS, ORDERS, regions
@@ -442,7 +442,7 @@ def test_a_group_appears_about_where_the_threshold_says() -> None:
 
 
 def _digest(asked: sf.Session, query: str, keys: Any = None, version: str = "", **loss: Any) -> str:
-    from sfumato.dp.sql.identity import identify
+    from sfumato.dp.sql.asking.identity import identify
 
     bounds = asked._bounded(loss.pop("max_rows", None), loss.pop("max_groups", None))
     question = asked._question(asked._parsed(query), keys)

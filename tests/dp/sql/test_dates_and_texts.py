@@ -12,9 +12,9 @@ import sqlglot
 
 import sfumato as sf
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql import language
-from sfumato.dp.sql.date_operators import interval_of, shifted
-from sfumato.dp.sql.term import Term
+from sfumato.dp.sql.operators import language
+from sfumato.dp.sql.operators.dates import interval_of, shifted
+from sfumato.dp.sql.operators.term import Term
 from sfumato.engines import expressions as e
 from tests.dp.sql.database import CITIES, session
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import sfumato as sf
 from sfumato.cli.main import app
-from sfumato.dp.sql import measuring
+from sfumato.dp.sql.measuring import one_query
 from tests.dp.sql.database import customers, session
 
 QUERIES = [
@@ -59,7 +59,7 @@ def test_bounds_kinds_and_noise_are_said() -> None:
 
 
 def test_no_row_is_read_and_no_bound_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measuring, "run", lambda *_: pytest.fail("the engine was asked"))
+    monkeypatch.setattr(one_query, "run", lambda *_: pytest.fail("the engine was asked"))
     shop = session(max_rows=None, max_groups=None)
     described = shop.describe("SELECT coupon, SUM(amount) AS s FROM orders GROUP BY coupon")
     assert described.groups is None and described["coupon"].values is None

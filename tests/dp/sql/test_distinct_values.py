@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sqlglot import parse_one
 
 import sfumato as sf
-from sfumato.dp.sql.measuring import _value_counts, distinct_values
-from sfumato.dp.sql.noise import Request, price
+from sfumato.dp.sql.measuring.noise import Request, price
+from sfumato.dp.sql.measuring.one_query import _value_counts, distinct_values
 from tests.dp.sql import brute_force as plain
 from tests.dp.sql.database import CITIES
 from tests.dp.sql.random_queries import opened, options

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.dp.sql.measuring import distinct_values, flat_plan, run, split, tree_plan, values_plan
-from sfumato.dp.sql.noise import Request, price
+from sfumato.dp.sql.measuring.noise import Request, price
+from sfumato.dp.sql.measuring.one_query import distinct_values, flat_plan, run, split, tree_plan, values_plan
 from tests.dp.sql.database import CUSTOMERS, ORDERS, customers, orders, regions
 
 _NUMBERS = itertools.count()
@@ -134,7 +134,7 @@ def _opened(request: pytest.FixtureRequest, folder: Path, table: pa.Table, schem
         write_table(table, url, table_name=name)
         return sf.read(url, schema=schema, table=name)
     from sfumato.engines.canonical import canonical_columns
-    from sfumato.engines.spark import for_spark, spark_schema
+    from sfumato.engines.spark.relation import for_spark, spark_schema
 
     spark = request.getfixturevalue("spark")
     clean = canonical_columns(table)

@@ -11,7 +11,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.excluded_keys import Exclusions
+from sfumato.dp.sql.reading.excluded_keys import Exclusions
 from tests.dp.sql.database import CATEGORIES, CITIES, session
 
 ATOMS = [

@@ -18,12 +18,12 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.randomness import default
-from sfumato.dp.sql import measuring
-from sfumato.dp.sql.answer import AnswerTable, CellErrors, put_together
-from sfumato.dp.sql.expected_error import ColumnNote, column_notes
-from sfumato.dp.sql.noise import Price, Request, errors_in_margin, errors_in_sum_margin, price
+from sfumato.dp.sql.asking.answer import AnswerTable, CellErrors, put_together
+from sfumato.dp.sql.margins.expected_error import ColumnNote, column_notes
+from sfumato.dp.sql.margins.reach import stored_law
+from sfumato.dp.sql.measuring import one_query
+from sfumato.dp.sql.measuring.noise import Price, Request, errors_in_margin, errors_in_sum_margin, price
 from sfumato.dp.sql.question import Question
-from sfumato.dp.sql.reach import stored_law
 
 DRAWS = 400
 REQUESTS = {"laplace": Request(epsilon="0.6"), "gaussian": Request(rho="0.02")}
@@ -56,7 +56,7 @@ def notes(query: str, request: Request, confidence: float = 0.95) -> dict[str, C
 
 def draws(question: Question, cost: Price, seed: str) -> list[AnswerTable]:
     source = default(seed)
-    return [put_together(question, cost, measuring.measure(question, cost, source)) for _ in range(DRAWS)]
+    return [put_together(question, cost, one_query.measure(question, cost, source)) for _ in range(DRAWS)]
 
 
 def covered(answers: list[AnswerTable], truth: Mapping[str, float], margins: Mapping[str, float]) -> dict[str, float]:

@@ -12,7 +12,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import Unsupported
 from sfumato.engines import expressions as e
-from sfumato.engines import functions as f
+from sfumato.engines.functions import numbers as f
 
 QUESTIONS = [
     "SELECT COUNT(*) AS n FROM d WHERE name = 'Anna' AND hiv AND CLAMP(big, 0, 1e30) > 5",

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.dp.sql import box
-from sfumato.dp.sql.box import Box
+from sfumato.dp.sql.operators import box
+from sfumato.dp.sql.operators.box import Box
 from tests.dp.sql.coverage import asked, coverage, drawn, exact_numbers, table
 from tests.dp.sql.test_margins import REQUESTS
 

@@ -12,7 +12,7 @@ import sfumato as sf
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.dp.accounting.zcdp import epsilon_for
 from sfumato.dp.algorithms.stability import gaussian_tail, gaussian_threshold
-from sfumato.dp.sql.noise import Price, Request, price
+from sfumato.dp.sql.measuring.noise import Price, Request, price
 from tests.dp.sql.database import session
 
 UNITS = "SELECT coupon, COUNT(DISTINCT customer_id) AS n FROM orders GROUP BY coupon"

@@ -12,8 +12,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import ParameterError, SfumatoError, SourceError, Unsupported
-from sfumato.dp.sql.measuring import flat_plan, run
-from sfumato.dp.sql.noise import Request, price
+from sfumato.dp.sql.measuring.noise import Request, price
+from sfumato.dp.sql.measuring.one_query import flat_plan, run
 from sfumato.ledger.amounts import LossAmount
 
 NO_NOISE = 10**9

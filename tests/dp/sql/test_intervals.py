@@ -17,8 +17,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import ParameterError
-from sfumato.dp.sql.answer import AnswerTable
-from sfumato.dp.sql.reach import LEVELS, Interval, Reach
+from sfumato.dp.sql.asking.answer import AnswerTable
+from sfumato.dp.sql.margins.reach import LEVELS, Interval, Reach
 from sfumato.report.answer_words import answer_lines
 from tests.dp.sql.coverage import coverage, table
 from tests.dp.sql.test_margins import REQUESTS, SHAPES, ages

@@ -9,7 +9,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.multiplicity import MOST_PUBLIC_COPIES
+from sfumato.dp.sql.reading.multiplicity import MOST_PUBLIC_COPIES
 
 SCHEMA = {
     "dataset": "ward",

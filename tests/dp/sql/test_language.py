@@ -13,14 +13,14 @@ from sqlglot import exp
 
 import sfumato as sf
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql import aggregates, language
-from sfumato.dp.sql.operators import Operator, OverAnswers, array_of_one, of_one, takes
-from sfumato.dp.sql.term import Term
+from sfumato.dp.sql.operators import aggregates, language
+from sfumato.dp.sql.operators.base import Operator, OverAnswers, array_of_one, of_one, takes
+from sfumato.dp.sql.operators.term import Term
 from sfumato.engines import expressions as e
-from sfumato.engines.compile import Dialect, PhysicalTable, compile_plan
 from sfumato.engines.expressions import Kind, expect
 from sfumato.engines.plan import Field, Named, Project, Scan
-from sfumato.engines.sql_values import as_kind
+from sfumato.engines.sql.compile import Dialect, PhysicalTable, compile_plan
+from sfumato.engines.sql.values import as_kind
 from sfumato.engines.write import write_table
 from tests.dp.sql.database import CUSTOMERS, customers, session
 

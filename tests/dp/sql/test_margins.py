@@ -16,9 +16,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import LedgerError
-from sfumato.dp.sql.answer import AnswerTable
-from sfumato.dp.sql.noise import Request
-from sfumato.dp.sql.reach import distance_at, stored_law
+from sfumato.dp.sql.asking.answer import AnswerTable
+from sfumato.dp.sql.margins.reach import distance_at, stored_law
+from sfumato.dp.sql.measuring.noise import Request
 from tests.dp.sql.coverage import coverage, table
 
 DRAWS = 500

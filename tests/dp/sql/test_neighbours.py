@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sfumato.dp.algorithms.count_tree import tree_counts
-from sfumato.dp.sql.measurement import BRANCHING
-from sfumato.dp.sql.measuring import _leaves, _value_counts, distinct_values, flat_plan, run, split
-from sfumato.dp.sql.noise import Price, Request, price
+from sfumato.dp.sql.measuring.measurement import BRANCHING
+from sfumato.dp.sql.measuring.noise import Price, Request, price
+from sfumato.dp.sql.measuring.one_query import _leaves, _value_counts, distinct_values, flat_plan, run, split
 from sfumato.dp.sql.question import Question
 from tests.dp.sql.random_queries import customer_rows, opened, options, order_rows, queries
 from tests.examples import examples

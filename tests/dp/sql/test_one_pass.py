@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.dp.sql.measuring import plans_of
-from sfumato.dp.sql.noise import Request, price
+from sfumato.dp.sql.measuring.noise import Request, price
+from sfumato.dp.sql.measuring.one_query import plans_of
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.write import write_table
 from tests.dp.sql.database import CUSTOMERS, ORDERS, customers, orders
@@ -107,7 +107,7 @@ def test_discovered_groups_of_one_question_do_not_appear_in_another() -> None:
 def test_spark_reads_the_rows_of_a_batch_once_and_keeps_none_of_them(
     spark: Any, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sfumato.engines.spark import SparkRelation
+    from sfumato.engines.spark.relation import SparkRelation
 
     data = on_engine("spark", request, tmp_path, orders(), ORDERS)
     plans: list[str] = []

@@ -9,7 +9,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.noise import Request
+from sfumato.dp.sql.measuring.noise import Request
 from tests.dp.sql.coverage import asked as questioned
 from tests.dp.sql.coverage import coverage, drawn, exact_numbers
 from tests.dp.sql.database import session

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.dp.sql.long_expressions import in_parts
+from sfumato.dp.sql.measuring.long_expressions import in_parts
 from sfumato.engines import expressions as e
-from sfumato.engines import functions as f
 from sfumato.engines import plan as p
-from sfumato.engines.sql_values import written_size
+from sfumato.engines.functions import numbers as f
+from sfumato.engines.sql.values import written_size
 
 X = np.array([1.5, 2.25, 40.0, 99.0, 7.75, 63.5])
 K = np.array([1, 2, 30, 4, 50, 100])

@@ -10,7 +10,7 @@ import pytest
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.grouping import KEY
+from sfumato.dp.sql.reading.grouping import KEY
 from tests.dp.sql.database import session
 
 QUERIES: list[dict[str, Any]] = tomllib.loads(Path(__file__).with_name("queries.toml").read_text(encoding="utf-8"))["query"]

@@ -126,7 +126,7 @@ def _text(node: ast.expr, constants: dict[str, str]) -> str:
 
 def test_every_refusal_that_proposes_something_is_typed(messages: Callable[[dict[str, Any]], str]) -> None:
     typed = [messages(refusal) for refusal in REFUSALS]
-    from sfumato.dp.sql.language import LANGUAGE
+    from sfumato.dp.sql.operators.language import LANGUAGE
 
     said = [("language", each.rows) for each in LANGUAGE.operators if isinstance(each.rows, str)]
     texts = [(name, text) for name, text in [*refusals_in_the_code(), *said] if _PROPOSES.search(text)]

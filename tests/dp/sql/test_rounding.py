@@ -13,10 +13,10 @@ import sqlglot
 
 import sfumato as sf
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql import language
-from sfumato.dp.sql.term import LONGEST, Term
+from sfumato.dp.sql.operators import language
+from sfumato.dp.sql.operators.term import LONGEST, Term
 from sfumato.engines import expressions as e
-from sfumato.engines.sql_values import written_size
+from sfumato.engines.sql.values import written_size
 
 VALUES = [1.25, 2.5, -2.5, -0.05, 0.15, 1.005, 99.95, -99.96, None, 0.0, 33.333]
 WHOLE = [1, 2, -3, 7, 50, -50, None, 0, 99, -99, 5]

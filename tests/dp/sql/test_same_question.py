@@ -21,10 +21,10 @@ from sqlglot import exp
 
 import sfumato as sf
 from sfumato.core.errors import BudgetRefused, Unsupported
-from sfumato.dp.sql.asking_once import packed, unpacked
-from sfumato.dp.sql.identity import Identity, identify
-from sfumato.dp.sql.measuring import flat_plan, run, split
-from sfumato.dp.sql.noise import Request, price
+from sfumato.dp.sql.asking.identity import Identity, identify
+from sfumato.dp.sql.asking.once import packed, unpacked
+from sfumato.dp.sql.measuring.noise import Request, price
+from sfumato.dp.sql.measuring.one_query import flat_plan, run, split
 from sfumato.ledger import Charge, Ledger, LossAmount, Protected
 from tests.dp.sql.database import session
 from tests.dp.sql.random_queries import customer_rows, opened, order_rows, queries
@@ -467,8 +467,8 @@ def test_answers_that_earlier_versions_stored_keep_their_certificates(tmp_path: 
     """A ledger with the answer itself under a digest of the whole question: readable, verifiable, and not shown as measured."""
     from sfumato.core.randomness import default
     from sfumato.dp.outcomes import private_outcome
-    from sfumato.dp.sql.answer import AnswerTable, CellErrors
-    from sfumato.dp.sql.reach import stored_law
+    from sfumato.dp.sql.asking.answer import AnswerTable, CellErrors
+    from sfumato.dp.sql.margins.reach import stored_law
     from sfumato.workflow.publishing.publish import publish
 
     place = tmp_path / "ledger.db"

@@ -13,8 +13,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import BudgetRefused, ParameterError, SfumatoError, Unsupported
-from sfumato.dp.sql.measuring import flat_plan, run
-from sfumato.dp.sql.noise import Request, price
+from sfumato.dp.sql.measuring.noise import Request, price
+from sfumato.dp.sql.measuring.one_query import flat_plan, run
 from sfumato.ledger.amounts import LossAmount
 from tests.dp.sql.database import CITIES, session
 

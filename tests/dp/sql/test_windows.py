@@ -12,10 +12,10 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import Unsupported
 from sfumato.core.randomness import default
-from sfumato.dp.sql.answer import put_together
-from sfumato.dp.sql.measuring import measure
-from sfumato.dp.sql.noise import Noise, Request, price
-from sfumato.dp.sql.noise_points import points_of_sums
+from sfumato.dp.sql.asking.answer import put_together
+from sfumato.dp.sql.margins.noise_points import points_of_sums
+from sfumato.dp.sql.measuring.noise import Noise, Request, price
+from sfumato.dp.sql.measuring.one_query import measure
 from tests.dp.sql.database import session
 
 KEYS = "EXTRACT(MONTH FROM day)"
@@ -230,8 +230,8 @@ def test_discovered_groups_are_ranked_as_they_are_shown() -> None:
 def test_many_groups_take_no_longer_than_a_few_of_them_each() -> None:
     from sqlglot import exp
 
-    from sfumato.dp.sql.ordering import Ordering
-    from sfumato.dp.sql.windows import WindowColumn, WindowFunction, window_values
+    from sfumato.dp.sql.operators.ordering import Ordering
+    from sfumato.dp.sql.operators.windows import WindowColumn, WindowFunction, window_values
 
     column = exp.column(exp.to_identifier("x", quoted=True))
     rows = [(place, {"x": place % 7}) for place in range(20_000)]

@@ -20,7 +20,7 @@ from sfumato.data.schema import Column
 from sfumato.data.values import texts, valid_texts
 from sfumato.dp.protected_unit import refuse_undecided
 from sfumato.engines.distinct_units import distinct_units
-from sfumato.engines.sql_relation import lenient
+from sfumato.engines.sql.relation import lenient
 
 Codes = NDArray[np.int64]
 

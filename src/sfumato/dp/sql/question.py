@@ -12,19 +12,19 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
-from sfumato.dp.sql.aggregates import PLACEHOLDER, Asked
-from sfumato.dp.sql.catalogue import Catalogue, KnownTable, Lowering, QueryRows
-from sfumato.dp.sql.date_operators import with_constant_dates
-from sfumato.dp.sql.grouping import KEY, AnswerColumn, Grouping, Key, placeholder_kind
-from sfumato.dp.sql.language import check
-from sfumato.dp.sql.measurement import QueryMeasurement, StatisticPlan
-from sfumato.dp.sql.operators import arguments
-from sfumato.dp.sql.ordering import Ordering
+from sfumato.dp.sql.measuring.measurement import QueryMeasurement, StatisticPlan
+from sfumato.dp.sql.measuring.statistic import Statistic
+from sfumato.dp.sql.operators.aggregates import PLACEHOLDER, Asked
+from sfumato.dp.sql.operators.base import arguments
+from sfumato.dp.sql.operators.dates import with_constant_dates
+from sfumato.dp.sql.operators.language import check
+from sfumato.dp.sql.operators.ordering import Ordering
+from sfumato.dp.sql.operators.windows import WindowColumn
 from sfumato.dp.sql.parse import sql_text
-from sfumato.dp.sql.public_constants import with_public_constants
-from sfumato.dp.sql.rows import source_rows
-from sfumato.dp.sql.statistic import Statistic
-from sfumato.dp.sql.windows import WindowColumn
+from sfumato.dp.sql.reading.catalogue import Catalogue, KnownTable, Lowering, QueryRows
+from sfumato.dp.sql.reading.grouping import KEY, AnswerColumn, Grouping, Key, placeholder_kind
+from sfumato.dp.sql.reading.public_constants import with_public_constants
+from sfumato.dp.sql.reading.rows import source_rows
 from sfumato.engines.expressions import Value
 
 

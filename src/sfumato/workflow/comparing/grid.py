@@ -149,7 +149,7 @@ def column_kinds(people: Microdata) -> dict[str, Kind]:
 
 def usual_methods(people: Microdata) -> list[Method]:
     """The usual masks; what one of them cannot change is left to another, so that no quasi-identifier stays as it is."""
-    from sfumato.masking.pram import Pram
+    from sfumato.masking.pram.pram import Pram
 
     kinds = column_kinds(people)
     chosen: dict[str, Method] = {}

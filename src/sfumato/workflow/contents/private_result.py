@@ -154,7 +154,7 @@ class PrivateResult(Content):
 
     def entry(self, facts: Plain, files: Files) -> PlainDict:
         """No number of the result itself, only its digest."""
-        from sfumato.dp.sql.identity import result_digest, table_digest
+        from sfumato.dp.sql.asking.identity import result_digest, table_digest
 
         rows: pa.Table | None = self.result if is_table(self.result) else None
         payload: dict[str, Any] = {
@@ -176,7 +176,7 @@ class PrivateResult(Content):
 
     def save(self, folder: Path, format: Format, release: Release[Content]) -> Saved:
         """The result and the tables that come with it, read back."""
-        from sfumato.dp.sql.identity import table_digest
+        from sfumato.dp.sql.asking.identity import table_digest
 
         files, notices = self._save_result(folder, format)
         for name, table in self.beside.items():

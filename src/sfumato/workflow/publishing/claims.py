@@ -42,8 +42,8 @@ def counts_units(guarantee: ClassGuarantee) -> bool:
     return isinstance(guarantee, (KAnonymity, AlphaKAnonymity))
 
 
-#: What is measured beside a promise against the original, those of its records that were suppressed included.
-INPUT = "reference input"
+#: What is measured beside a promise: against the original, suppressed records included, and against the released rows alone.
+INPUT, RELEASED = "reference input", "reference released"
 #: How a certificate begins to say that a column names the units.
 _UNIT_COLUMN = "one value of the column '"
 
@@ -82,6 +82,8 @@ class References:
     population_public: bool = False
     #: The population's quasi-identifiers as they were read first: it may be another one when the release is saved.
     _people: dict[tuple[str, ...], pa.Table] = field(default_factory=dict, init=False, repr=False)
+    #: The original's distributions, which are asked for with every measurement.
+    _distributions: dict[tuple[str, ...], ReferenceDistribution] = field(default_factory=dict, init=False, repr=False)
 
     def digest_for(self, guarantee: ClassGuarantee) -> str | None:
         """How the certificate names the second file that this guarantee needs."""
@@ -95,11 +97,14 @@ class References:
         """The overall distribution of the sensitive attributes that are compared with the original."""
         from sfumato.measures.guarantees.reference import ReferenceDistribution
 
-        names = dict.fromkeys(g.sensitive for g in guarantees if g.sensitive and hasattr(g, "reference"))
+        names = tuple(dict.fromkeys(g.sensitive for g in guarantees if g.sensitive and hasattr(g, "reference")))
         if self.original is None or not names:
             return None
-        counts = {name: _counts(self.original.relation.group([name]), name) for name in names}
-        return ReferenceDistribution(counts, max(sum(values.values()) for values in counts.values()))
+        if names not in self._distributions:
+            counts = {name: _counts(self.original.relation.group([name]), name) for name in names}
+            records = max(sum(values.values()) for values in counts.values())
+            self._distributions[names] = ReferenceDistribution(counts, records)
+        return self._distributions[names]
 
     def people(self, schema: Schema, guarantees: Sequence[ClassGuarantee]) -> pa.Table | None:
         """The quasi-identifiers of the population, where a guarantee asks for them."""
@@ -173,7 +178,9 @@ def claims_of(
     pairs = list(zip(guarantees, measured, strict=True))
     refuse_violations(pairs, "the table that was written")
     _refuse_tied_classes(table, schema, guarantees)
-    return tuple(_claim(guarantee, measurement, schema, references, units) for guarantee, measurement in pairs)
+    original = references.distribution(guarantees)
+    suppressed = original is not None and original.records != table.num_rows
+    return tuple(_claim(guarantee, measurement, schema, references, units, suppressed) for guarantee, measurement in pairs)
 
 
 def _refuse_tied_classes(table: pa.Table | GroupedRows, schema: Schema, guarantees: Sequence[ClassGuarantee]) -> None:
@@ -234,20 +241,31 @@ def records_per_class(measurement: Measurement) -> float:
 
 
 def _claim(
-    guarantee: ClassGuarantee, measurement: Measurement, schema: Schema, references: References, units: UnitCounts | None
+    guarantee: ClassGuarantee,
+    measurement: Measurement,
+    schema: Schema,
+    references: References,
+    units: UnitCounts | None,
+    suppressed: bool,
 ) -> Claim:
+    """What was measured, as a claim. A number against the original follows from the released rows and the suppressed ones, and
+    can tell a value of one of those: where there are any, the claim states that the promise is kept, and no number.
+    """
     column = schema.unit if units is None else units.column
     counted = None if units is None else units.measured.get(guarantee)
-    value, also = measurement.value, dict(measurement.also)
-    if getattr(guarantee, "reference", None) == "released":
-        also.pop(INPUT, None)  # it is about suppressed records too, of which the promise says nothing
+    value: float | None = measurement.value
+    also, reference = dict(measurement.also), getattr(guarantee, "reference", None)
+    if reference == "input" and (suppressed or also.get(INPUT) != also.get(RELEASED)):
+        value = None
+    if reference == "released" or value is None:
+        also.pop(INPUT, None)
     if counted is not None:
         value, also = counted.value, {**counted.also, RECORDS_PER_CLASS: plain_number(records_per_class(measurement))}
     return Claim(
         guarantee=guarantee.key,
         parameters=parameters(guarantee),
         promised=guarantee.claim(),
-        measured=plain_number(value),
+        measured=None if value is None else plain_number(value),
         holds=measurement.holds,
         evidence=guarantee.evidence,
         protects=guarantee.protects,

@@ -82,17 +82,6 @@ def searched(request: ReleaseRequest, search: Search) -> SearchOutcome:
     return outcome
 
 
-def _measured_with_suppressed(outcome: SearchOutcome, request: ReleaseRequest) -> tuple[str, ...]:
-    """Numbers that are measured against the original speak of suppressed records too."""
-    against = [each.key for each in request.guarantees if getattr(each, "reference", None) == "input"]
-    if not against or not outcome.result.suppressed:
-        return ()
-    return (
-        f"the numbers stated for {', '.join(against)} are measured against the original, suppressed records included: where few "
-        'are suppressed, they can tell a value of one of them. Ask for reference="released" where that matters.',
-    )
-
-
 #: Below this many records nearly every column has nearly as many values as records.
 FEW_RECORDS = 50
 
@@ -114,7 +103,7 @@ def about_search(
     ranged = _ranged(plan.schema, ranges, table)
     transparency = _transparency(outcome, request, ranged) | {"written_as": written_as(request.people, plan.keep)}
     ends = [", ".join(ranged).join(ENDS_OF_RANGES)] if ranged else []
-    return transparency, (*_widths_left_open(plan.schema), *ends, *_measured_with_suppressed(outcome, request))
+    return transparency, (*_widths_left_open(plan.schema), *ends)
 
 
 def trees_of(codes: ClassTable) -> dict[str, Hierarchy]:

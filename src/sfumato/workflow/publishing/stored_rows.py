@@ -21,8 +21,8 @@ from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import COUNT
 from sfumato.engines import class_queries
-from sfumato.engines.destinations import Staged, staged
 from sfumato.engines.snapshots import Snapshot, plannable
+from sfumato.engines.staging.destinations import Staged, staged
 from sfumato.workflow.contents.stored_rows import StoredRows
 from sfumato.workflow.publishing.columns import released_schema
 from sfumato.workflow.publishing.grouped_rows import GroupedRows
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from sfumato.anonymity.search.base import Search
     from sfumato.data.class_table import ClassTable
     from sfumato.data.relation import Relation
-    from sfumato.engines.destinations import Destination
+    from sfumato.engines.staging.destinations import Destination
     from sfumato.workflow.contents.base import Draft
     from sfumato.workflow.protect import ReleaseRequest
 
@@ -87,7 +87,7 @@ def stored_rows(
             outcome.method,
             transparency,
             outcome.details,
-            notices=(*notices, *_telling(content, request), *_not_counted(request)),
+            notices=(*notices, *_telling(content, request), *_not_counted(content, request)),
         )
 
 
@@ -148,10 +148,10 @@ def _telling(content: StoredRows, request: ReleaseRequest) -> tuple[str, ...]:
     )
 
 
-def _not_counted(request: ReleaseRequest) -> tuple[str, ...]:
+def _not_counted(content: StoredRows, request: ReleaseRequest) -> tuple[str, ...]:
     """Columns that are published as they are, of which nobody counted how many people one value names."""
     plan = request.plan
-    grouped = {*grouped_columns(plan.quasi, request.guarantees), *plan.pseudonymised}
+    grouped = {*content.stored.groups.table.column_names, *plan.pseudonymised}
     others = [name for name in plan.keep if name not in grouped]
     if not others:
         return ()

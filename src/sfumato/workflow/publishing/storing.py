@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import Unsupported, all_at_once
-from sfumato.engines.destinations import Destination, ParquetFolder
+from sfumato.engines.staging.destinations import Destination, ParquetFolder
 from sfumato.workflow.contents.stored_rows import PARTS, StoredRows
 from sfumato.workflow.publishing.appearing import appearing_folder, make_folder
 from sfumato.workflow.publishing.forecast import refuse_too_many_cells
@@ -67,7 +67,7 @@ def refuse_checks_of_records(checks: Checks, *, published_unit: bool) -> None:
     """Measures and attacks of single records, or of people whom a published unit names, all at once, before the long work."""
     faults = [f"{measure_key(measure)} compares records" for measure in checks.measures if not measure.of_groups]
     faults += [
-        f"{type(attack).__name__} looks at records, or people up"
+        f"{type(attack).__name__} looks at single records, or looks people up"
         for attack in checks.attacks
         if attack.needs or not attack.of_groups
     ]

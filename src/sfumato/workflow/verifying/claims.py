@@ -25,6 +25,7 @@ from sfumato.data.schema import Column, Schema
 from sfumato.wire.fingerprint import FORMATS as FINGERPRINTS
 from sfumato.workflow import named
 from sfumato.workflow.contents.base import content_kind
+from sfumato.workflow.publishing.grouped_rows import GroupedRows
 from sfumato.workflow.verifying.transparency import names_in
 from sfumato.workflow.verifying.untrusted import quoted
 from sfumato.workflow.verifying.verification import Finding
@@ -107,6 +108,9 @@ def check_class_claim(
             if wrong:
                 return [Finding(name, False, wrong)]
             return [Finding(name, None, f"compares with {missing}; pass it to check this claim", caveat=caveat)]
+        if _not_within(guarantee, table, references):
+            other = "the table that was passed as the original lacks values that were released: it is another table"
+            return [Finding(name, False, other)]
         both = [guarantee] if worded is guarantee else [guarantee, worded]
         measured, *rounded = measure_all(table, schema, both, references)
     except SfumatoError as error:
@@ -141,12 +145,16 @@ def _compare_numbers(
     name = claim.guarantee[:80]
     if _dropped_unit(certificate, schema, guarantee) is not None:
         return _check_units(claim, guarantee, measured)
-    if not _same(claim.measured, measured.value):
+    if not _withheld(claim, guarantee) and not _same(claim.measured, measured.value):
         return [Finding(name, False, f"the certificate states another number than the {measured.value:.6g} measured here")]
-    beside, findings = dict(claim.also_measured), [Finding(name, True, f"{guarantee.claim()}; measured {measured.value:.6g}")]
+    against = ""
+    if _withheld(claim, guarantee):
+        against = " against the table that was passed as the original; that it is the original, its owner's key shows and no file"
+    beside, text = dict(claim.also_measured), f"{guarantee.claim()}; measured {measured.value:.6g}{against}"
+    findings = [Finding(name, True, text)]
     if hasattr(guarantee, "reference") and not with_original and beside.pop(_BESIDE, _NOT_THERE) is not _NOT_THERE:
         findings.append(Finding(name, None, "is also stated against the original table; pass it to check that number"))
-    # beside a promise about the released rows the input is not stated any more
+    # beside promises about the released rows, and where records were suppressed, the input is not stated any more
     here = {key: value for key, value in measured.also.items() if key in beside or key != _BESIDE}
     if not _same_numbers(beside, here):
         return [Finding(name, False, _OTHER_NUMBERS)]
@@ -165,26 +173,44 @@ def _missing(guarantee: ClassGuarantee, references: References) -> str | None:
     return "the original table" if references.original is None else None
 
 
+def _not_within(guarantee: ClassGuarantee, table: pa.Table | GroupedRows, references: References) -> bool:
+    """Whether some sensitive value was released more often than the table has it that was passed as the original."""
+    from sfumato.measures.guarantees.reference import ReferenceDistribution
+
+    name, original = guarantee.sensitive, references.distribution([guarantee])
+    if name is None or original is None:
+        return False
+    rows = table.groups if isinstance(table, GroupedRows) else table
+    released, held = ReferenceDistribution.of(rows, [name]).attribute(name), original.attribute(name)
+    return any(count > held.get(value, 0) for value, count in released.items())
+
+
+def _withheld(claim: Claim, guarantee: ClassGuarantee) -> bool:
+    """Whether the claim is about the original and states no number, because that could tell values of suppressed records."""
+    return claim.measured is None and getattr(guarantee, _REFERENCE, None) == "input"
+
+
 def _contradicted(claim: Claim, guarantee: ClassGuarantee, schema: Schema, table: pa.Table) -> str | None:
     """What is wrong with the numbers of a claim even where its second table is missing; None where nothing is."""
     from sfumato.workflow.publishing.claims import References, measure_all
 
-    stated = _number(claim.measured)
-    if stated is None or not guarantee.kept_by(stated):
+    stated, withheld = _number(claim.measured), _withheld(claim, guarantee)
+    if not withheld and (stated is None or not guarantee.kept_by(stated)):
         return "the certificate itself states a number that breaks the promise, or none"
     beside = {key: _number(value) for key, value in claim.also_measured.items()}
     wanted: dict[str, float | None] = {}
     if isinstance(guarantee, DeltaPresence):
         smallest = beside.get("smallest chance")
         wanted = {"smallest chance": smallest}
-        if smallest is None or not guarantee.minimum - TOLERANCE <= smallest <= stated + TOLERANCE:
+        if smallest is None or stated is None or not guarantee.minimum - TOLERANCE <= smallest <= stated + TOLERANCE:
             return _OTHER_NUMBERS
     elif hasattr(guarantee, "reference"):
         released: ClassGuarantee = replace(cast("Any", guarantee), reference="released")
         here = measure_all(table, schema, [released], References())[0].value
         if not _same(claim.also_measured.get(f"{_REFERENCE} released"), here):
             return _OTHER_NUMBERS
-        wanted = {_BESIDE: stated, f"{_REFERENCE} released": beside.get(f"{_REFERENCE} released")}
+        wanted = {f"{_REFERENCE} released": beside.get(f"{_REFERENCE} released")}
+        wanted |= {} if withheld else {_BESIDE: stated}
     return None if beside == wanted else _OTHER_NUMBERS
 
 

@@ -130,7 +130,7 @@ def _charged(claim: Claim, guarantee: LossGuarantee, dataset: str, result: objec
 
 def _batch_parts(ledger: Ledger, entry: str) -> list[tuple[LossGuarantee, str]]:
     """What each answer of a batch costs by itself, with the digest of its table; nothing where the charge is for one answer."""
-    from sfumato.dp.sql.asking_once import BATCH_FORMAT
+    from sfumato.dp.sql.asking.once import BATCH_FORMAT
 
     charge = ledger.entry(entry)
     answer = None if charge is None else charge.payload.get("answer")
@@ -146,7 +146,7 @@ def _batch_parts(ledger: Ledger, entry: str) -> list[tuple[LossGuarantee, str]]:
 def _stored_digest(ledger: Ledger, entry: str) -> str | None:
     """The digest of what the entry paid for: stored as such beside measurements and for an artefact, computed from a stored
     answer."""
-    from sfumato.dp.sql.answer import AnswerTable
+    from sfumato.dp.sql.asking.answer import AnswerTable
 
     charge = ledger.entry(entry)
     answer = None if charge is None else charge.payload.get("answer")
@@ -161,7 +161,7 @@ def _stored_digest(ledger: Ledger, entry: str) -> str | None:
 
 
 def _digest(result: Any) -> str:
-    from sfumato.dp.sql.identity import result_digest
+    from sfumato.dp.sql.asking.identity import result_digest
 
     return result_digest(result)
 

@@ -73,8 +73,8 @@ def check_stated_result(
 
 def _part(answer: Mapping[str, Any], result: Any) -> Mapping[str, Any]:
     """What is kept of this very result, where one charge paid for several answers."""
-    from sfumato.dp.sql.asking_once import BATCH_FORMAT
-    from sfumato.dp.sql.identity import result_digest
+    from sfumato.dp.sql.asking.identity import result_digest
+    from sfumato.dp.sql.asking.once import BATCH_FORMAT
 
     if answer.get("format") != BATCH_FORMAT:
         return answer
@@ -104,7 +104,7 @@ def _published(book: Ledger, dataset: str, charge: str, result: Any) -> list[Ent
     """The entries of what was published of a charge, without those of other results that were made of the same measurements;
     entries of earlier versions do not say of which result they are.
     """
-    from sfumato.dp.sql.identity import result_digest
+    from sfumato.dp.sql.asking.identity import result_digest
 
     here = result_digest(result)
     charged = [each for each in book.releases(dataset) if each.payload.get("charged") == charge]
@@ -115,7 +115,7 @@ def _compared(
     certificate: Certificate, errors: pa.Table | None, answer: Mapping[str, Any], entered: Mapping[str, Any]
 ) -> Finding:
     """`answer` is what the charge keeps, `entered` what was noted when the result was published, empty where nothing was."""
-    from sfumato.dp.sql.identity import table_digest
+    from sfumato.dp.sql.asking.identity import table_digest
 
     method, entered_method, open_parts = plain(dict(certificate.method)), entered.get("method"), []
     if entered_method not in (None, method):
@@ -204,8 +204,8 @@ def _counted_of_a_question(stated: Mapping[str, Any], unit: str) -> set[str | No
     """What may be said to be counted of each unit, nothing where no bounds are told; raises where a question or its bounds cannot
     be read.
     """
-    from sfumato.dp.sql.explanation import contributions
-    from sfumato.dp.sql.noise import Bounds
+    from sfumato.dp.sql.asking.explanation import contributions
+    from sfumato.dp.sql.measuring.noise import Bounds
     from sfumato.dp.sql.parse import parse
 
     if "query" in stated:
@@ -219,8 +219,8 @@ def _counted_of_a_question(stated: Mapping[str, Any], unit: str) -> set[str | No
 
 def _stored_errors(answer: Mapping[str, Any]) -> str | None:
     """The digest of the errors of an answer that the ledger keeps as a whole."""
-    from sfumato.dp.sql.answer import AnswerTable
-    from sfumato.dp.sql.identity import table_digest
+    from sfumato.dp.sql.asking.answer import AnswerTable
+    from sfumato.dp.sql.asking.identity import table_digest
 
     try:
         return table_digest(AnswerTable.from_mapping(answer).error_table())

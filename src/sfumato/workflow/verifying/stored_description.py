@@ -46,7 +46,7 @@ def asked_table(
     manifest: PlainDict, schema: Schema, grouped: tuple[str, ...], names: Sequence[str], rows: Microdata
 ) -> tuple[GroupedRows, list[Finding]]:
     """The table where the rows are, asked by the engine that holds it."""
-    from sfumato.engines.row_digest import row_sums
+    from sfumato.engines.digests.row_digest import row_sums
     from sfumato.workflow.publishing.columns import type_name
     from sfumato.workflow.publishing.regrouping import refuse_names_in, regrouped, tied_names
 
@@ -61,7 +61,10 @@ def asked_table(
         raise VerificationFailed("the table does not hold the rows that were certified: their digest differs")
     tied = {name: tied_names(relation, name, schema.quasi) for name in names}
     text = f"{sums.rows:,} rows in a table: their digest is the one that was certified"
-    caveat = "an order-free digest finds every accidental change; it does not bind somebody who can choose rows and has much time"
+    caveat = (
+        "an order-free digest finds every accidental change; it does not bind its maker, who could find other rows with the same "
+        "digest"
+    )
     unit = schema.unit if schema.unit in schema.columns else None
     groups = regrouped(relation, grouped, schema.quasi, unit)
     order = tuple(name for name in relation.schema().names if name in schema.columns)

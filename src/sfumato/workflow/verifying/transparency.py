@@ -245,6 +245,7 @@ def check_texts(certificate: Certificate, schema: Schema, table: pa.Table) -> li
         if kind == RANGES:
             ranges = [shown.is_range(text) for text in seen]
             sound = any(ranges) and all(ranged or shown.is_value(text) for ranged, text in zip(ranges, seen, strict=True))
+            outside += [quoted(name)] if any(map(shown.ends_in_no_group, seen)) else []
         else:
             sound = name in facts.get("levels", {}) or all(shown.is_node(kind, text) for text in seen)
             outside += [quoted(name)] if any(map(shown.in_no_group, seen)) else []

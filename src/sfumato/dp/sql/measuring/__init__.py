@@ -1,0 +1,1 @@
+"""What is measured of those rows, with which noise, and by which query."""

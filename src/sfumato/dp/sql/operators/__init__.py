@@ -1,0 +1,1 @@
+"""The language of queries: its operators, functions, aggregates and windows, one row each."""

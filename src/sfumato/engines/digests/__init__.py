@@ -1,0 +1,1 @@
+"""Digests and keyed names of rows, computed by the engine that holds them."""

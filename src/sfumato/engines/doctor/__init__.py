@@ -1,0 +1,1 @@
+"""What an engine can do here, before anything is asked of it."""

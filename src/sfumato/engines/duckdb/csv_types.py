@@ -1,0 +1,68 @@
+"""Types of the columns of a CSV file that stays on disk, found in one pass over it.
+
+Only canonical forms count as numbers or dates, so that `01234` and `NO` stay text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sfumato.data.schema import Type
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from sfumato.engines.sql.compile import PhysicalTable
+
+_FORMS: Mapping[Type, str] = {
+    "integer": r"0|-?[1-9][0-9]{0,17}",
+    "number": r"-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?",
+    "boolean": r"true|false",
+    "date": r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-9]|3[01])",
+}
+
+
+def text_kinds(
+    connection: duckdb.DuckDBPyConnection,
+    source: PhysicalTable,
+    names: Sequence[str],
+    missing: Mapping[str, Sequence[str]],
+) -> dict[str, Type]:
+    """The types of those columns that are not text."""
+    from sqlglot import exp
+
+    from sfumato.engines.sql.values import identifier, text_literal
+
+    if not names:
+        return {}
+    tests: list[exp.Expression] = []
+    candidates: list[tuple[str, Type]] = []
+    for name in names:
+        column = exp.column(identifier(name))
+        codes = [text_literal(code) for code in missing.get(name, ())]
+        value: exp.Expression = column
+        if codes:
+            value = exp.Case(
+                ifs=[exp.If(this=exp.In(this=column, expressions=codes), true=exp.Null())],
+                default=column.copy(),
+            )
+        for kind, form in _FORMS.items():
+            matches: exp.Expression = exp.Anonymous(this="regexp_full_match", expressions=[value.copy(), text_literal(form)])
+            if kind == "date":
+                real = exp.Not(
+                    this=exp.Is(
+                        this=exp.TryCast(this=value.copy(), to=exp.DataType.build("DATE")),
+                        expression=exp.Null(),
+                    )
+                )
+                matches = exp.and_(matches, exp.or_(real, exp.Is(this=value.copy(), expression=exp.Null())))
+            tests.append(exp.alias_(exp.Anonymous(this="bool_and", expressions=[matches]), f"t{len(tests)}"))
+            candidates.append((name, kind))
+    query = exp.select(*tests).from_(source.expression()).sql(dialect="duckdb")
+    row = connection.sql(query).fetchone() or ()
+    types: dict[str, Type] = {}
+    for (name, kind), holds in zip(candidates, row, strict=True):
+        if holds and name not in types:
+            types[name] = kind
+    return types

@@ -1,0 +1,1 @@
+"""What the SQL engines share: plans and values written as SQL, relations that answer them."""

@@ -1,0 +1,1 @@
+"""Released rows written by the engine that holds the original, and published in one step."""

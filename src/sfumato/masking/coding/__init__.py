@@ -1,0 +1,1 @@
+"""Less detail: broader values, rounded numbers, bounds, a part of the records."""

@@ -1,0 +1,1 @@
+"""Noise on numbers, added or multiplied."""

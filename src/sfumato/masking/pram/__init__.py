@@ -1,0 +1,1 @@
+"""PRAM: categories changed at random, by a matrix of probabilities."""

@@ -1,0 +1,1 @@
+"""Records, or columns of them, drawn from a model."""
