@@ -26,10 +26,10 @@ from sfumato.engines.expressions import (
     IsMissing,
     Literal,
     Not,
+    OneOfValues,
     Reference,
     Scrambled,
     Value,
-    kind_of_value,
 )
 from sfumato.engines.functions.parts import Cell
 from sfumato.engines.plan import (
@@ -55,6 +55,8 @@ Counts = NDArray[np.int64]
 _UNIT, _ORDER, _PLACE, _CELL, _COUNT = "\x00unit", "\x00order", "\x00place", "\x00cell", "\x00count"
 #: Up to so many values are compared one after the other; more are joined.
 COMPARED = 16
+#: Up to so many values are named where others are asked for.
+_EXCLUDED = 256
 
 
 @dataclass(frozen=True)
@@ -217,19 +219,11 @@ def _kept(plan: Plan, codes: int, kept: KeptRows) -> Plan:
 
 
 def unwritten(fields: Mapping[str, Field], name: str, listed: Sequence[Value], condition: Expression) -> Plan:
-    """The different values of a column for which a condition holds and that are none of those listed."""
-    held = Reference(name)
-    values = Group(Filter(Scan(ROWS, (fields[name],)), condition), (name,), ())
-    if not listed:
-        return values
-    table = Scan("listed", (Field("\x00listed", kind_of_value(listed[0])), Field("\x00there", "integer")))
-    joined = Join(values, table, ((name, "\x00listed"),), "left", "drop")
-    return Project(Filter(joined, IsMissing(Reference("\x00there"))), (Named(name, held),))
-
-
-def listed_table(listed: Sequence[Value]) -> pa.Table:
-    """What `unwritten` joins."""
-    return pa.table({"\x00listed": pa.array(list(listed)), "\x00there": pa.array([1] * len(listed), pa.int64())})
+    """The different values of a column for which a condition holds and that are none of those listed, if these are not many."""
+    values = Filter(Scan(ROWS, (fields[name],)), condition)
+    if 0 < len(listed) <= _EXCLUDED:
+        values = Filter(values, Not(OneOfValues(Reference(name), tuple(listed))))
+    return Group(values, (name,), ())
 
 
 def _code(place: int) -> str:

@@ -140,7 +140,7 @@ def refuse_many(data: Microdata) -> None:
 
     It reveals that the table has more than that many rows, and nothing else about it.
     """
-    relation = getattr(data.relation, "held", data.relation)
+    relation = lenient(getattr(data.relation, "held", data.relation))
     if isinstance(relation, SqlRelation) and relation.count() > MOST_RECORDS:
         raise Unsupported(
             f"this would read single records of '{data.schema.dataset}', which has more than {MOST_RECORDS:,} rows and stays in "

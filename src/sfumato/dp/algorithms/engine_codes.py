@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.texts import text_of
-from sfumato.engines.cell_counts import Code, listed_table, unwritten
+from sfumato.engines.cell_counts import Code, unwritten
 from sfumato.engines.expressions import (
     Choose,
     Compare,
@@ -118,7 +118,7 @@ def _spelled(
     relation: SqlRelation, column: str, places: Mapping[str, int], condition: Expression, form: Callable[[str], str]
 ) -> dict[str, int]:
     plan = unwritten(relation.fields, column, list(places), condition)
-    answer = relation.run(plan, {"listed": listed_table(list(places))} if places else {})
+    answer = relation.run(plan)
     others = [text for text in answer.column(0).to_pylist() if text is not None]
     return {text: places[form(text)] for text in others if form(text) in places}
 
