@@ -51,6 +51,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
     """The cases asked for; those of a group whose data are missing are skipped, and that is said."""
     from benchmarks import (
         comparing,
+        counting,
         defaults,
         large,
         linkage,
@@ -93,6 +94,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         groups.append(lambda: sessions.long_cases(folder))
         groups.append(lambda: spark_sessions.long_cases(folder))
         groups.append(lambda: scale.cases(folder))
+        groups.append(lambda: counting.cases(folder))
         groups.append(lambda: scale.long_cases(folder))
     missing: dict[str, None] = {}
     for group in groups:

@@ -63,7 +63,8 @@ _EXCLUDED = 256
 class Code:
     """A stored column as codes 0 to `size` - 1: an expression over it, or values with their codes.
 
-    What has no code gets the code `other`, or its row is not counted.
+    What has no code gets the code `other`, or its row is not counted. `part` is computed before, once for each row, as the column
+    `part_of` that the expression refers to.
     """
 
     column: str
@@ -71,6 +72,7 @@ class Code:
     expression: Expression | None = None
     values: tuple[tuple[Value, int], ...] = ()
     other: int | None = None
+    part: Expression | None = None
 
     @property
     def joined(self) -> bool:
@@ -143,6 +145,10 @@ def coded_rows(fields: Mapping[str, Field], codes: Sequence[Code], kept: KeptRow
     """The rows that count, as codes."""
     named = [*(code.column for code in codes), kept.unit, kept.order]
     source: Plan = Scan(ROWS, tuple(fields[name] for name in dict.fromkeys(named) if name is not None))
+    parts = {part_of(code.column): code.part for code in codes if code.part is not None}
+    if parts:
+        carried = (column(name) for name in dict.fromkeys(named) if name is not None)
+        source = Project(source, (*carried, *(Named(name, part) for name, part in parts.items())))
     uploads = {}
     shown = []
     for place, code in enumerate(codes):
@@ -164,6 +170,11 @@ def coded_rows(fields: Mapping[str, Field], codes: Sequence[Code], kept: KeptRow
         plan = Filter(plan, And(conditions) if len(conditions) > 1 else conditions[0])
     plan = _with_others(plan, codes, shown)
     return CodedRows(_kept(plan, len(codes), kept), uploads, tuple(code.size for code in codes))
+
+
+def part_of(name: str) -> str:
+    """The column in which a part of a stored column stands before its code is settled."""
+    return f"\x00part {name}"
 
 
 def _joined(source: Plan, place: int, code: Code, stored: Field) -> tuple[Plan, pa.Table]:

@@ -145,12 +145,12 @@ def marginals_of(data: Microdata, salt: str, limit: int) -> Callable[[tuple[int,
 
 def test_neighbours_differ_in_the_rows_of_one_unit_and_in_the_same_rows_everywhere(on_engine: OpenTable) -> None:
     """Before noise: without one unit every combination loses at most `limit` rows, all combinations the same ones."""
-    table = people(240, 6).append_column("sure", pa.array(["f"] * 240))
+    table = people(240, 6)
     limit, names = 3, ["sex", "age", "letter"]
     here = read(table, names, unit=True)
     without = here.table().filter(pa.compute.fill_null(pa.compute.not_equal(here.table().column("who"), "u2"), True))
     full, less = (marginals_of(replace(here, relation=on_engine(rows)), "5a17" * 8, limit) for rows in (here.table(), without))
-    lost = {columns: full(columns) - less(columns) for columns in [(0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)]}
+    lost = {columns: full(columns) - less(columns) for columns in [(0, 1), (2,), (0, 1, 2)]}
     if on_engine.__name__ == "MemoryRelation":  # rows are chosen by their place in the table, which a missing unit moves
         assert all(table.sum() == full((0,)).sum() - less((0,)).sum() for table in lost.values())
     else:
@@ -173,26 +173,22 @@ def test_every_row_of_a_unit_is_as_likely_to_be_kept(tmp_path: Path) -> None:
     assert abs(women - 2 * units / 3) < 5.5 * (units * 2 / 9) ** 0.5
 
 
-@pytest.mark.parametrize(
-    "edges",
-    [
-        np.linspace(0, 1, 8),
-        np.linspace(-7, 3, 1001),
-        np.linspace(0.1, 0.7, 4097),
-        np.array([0, 1, 1.5, 9.0]),
-        np.arange(0.0, 50.0),
-    ],
-)
-def test_numbers_lie_in_the_same_bin_as_here(edges: np.ndarray[Any, Any], on_engine: OpenTable) -> None:
-    inner = np.concatenate([edges, np.nextafter(edges, 1e9), np.nextafter(edges, -1e9), [-1e308, 1e308, 5e-324, -0.0]])
-    expected = np.clip(np.searchsorted(edges, np.clip(inner, edges[0], edges[-1]), side="right") - 1, 0, len(edges) - 2)
-    relation = on_engine(pa.table({"x": pa.array([*inner, None], pa.float64())}))
+EDGES = [np.linspace(0, 1, 8), np.linspace(-7, 3, 1001), np.linspace(0.1, 0.7, 4097), np.array([0, 1, 1.5, 9.0])]
+
+
+def test_numbers_lie_in_the_same_bin_as_here(on_engine: OpenTable) -> None:
+    near = [np.concatenate([each, np.nextafter(each, 1e9), np.nextafter(each, -1e9), [-1e308, 1e308, 5e-324]]) for each in EDGES]
+    rows = max(map(len, near))
+    numbers = [np.resize(each, rows) for each in near]
+    relation = on_engine(pa.table({f"x{place}": pa.array(each, pa.float64()) for place, each in enumerate(numbers)}))
     if not isinstance(relation, SqlRelation):
         return
-    code = edges_code("x", "number", list(edges), whole=False)
-    assert code is not None
-    counts = EngineMarginals(relation, [code], KeptRows(None)).marginal((0,))
-    assert counts.tolist() == np.bincount(expected, minlength=len(edges) - 1).tolist()
+    codes = [edges_code(f"x{place}", "number", list(edges), whole=False) for place, edges in enumerate(EDGES)]
+    counted = EngineMarginals(relation, [code for code in codes if code is not None], KeptRows(None))
+    counted.prepare([(place,) for place in range(len(EDGES))])
+    for place, (edges, inner) in enumerate(zip(EDGES, numbers, strict=True)):
+        bins = np.clip(np.searchsorted(edges, np.clip(inner, edges[0], edges[-1]), side="right") - 1, 0, len(edges) - 2)
+        assert counted.marginal((place,)).tolist() == np.bincount(bins, minlength=len(edges) - 1).tolist()
 
 
 def test_bounds_that_leave_no_room_between_edges_are_read_here() -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.texts import text_of
-from sfumato.engines.cell_counts import Code, unwritten
+from sfumato.engines.cell_counts import Code, part_of, unwritten
 from sfumato.engines.expressions import (
     Choose,
     Compare,
@@ -28,7 +28,7 @@ from sfumato.engines.expressions import (
     Reference,
     Value,
 )
-from sfumato.engines.functions.parts import LARGEST_WHOLE, EqualPart, WholePart, parts_fit
+from sfumato.engines.functions.parts import LARGEST_WHOLE, EqualPart, PartByEdges, WholePart, parts_fit
 from sfumato.engines.functions.texts import Like, TextPart
 from sfumato.engines.sql.relation import SqlRelation
 
@@ -59,7 +59,8 @@ def edges_code(column: str, kind: Kind, edges: Sequence[float], whole: bool) -> 
     if whole and max(abs(first), abs(last)) <= LARGEST_WHOLE and np.all(np.diff(steps) == 1):
         return Code(column, count, WholePart(held, int(first), int(last), count))
     if equal_steps(steps):
-        return Code(column, count, EqualPart(held, float(steps[0]), float(steps[-1]), count, exact=True))
+        ends = (float(steps[0]), float(steps[-1]), count)
+        return Code(column, count, PartByEdges((held, Reference(part_of(column))), *ends), part=EqualPart(held, *ends))
     if len(edges) > MOST_EDGES or not np.all(np.isfinite(steps)):
         return None
     code = _between(held, [float(edge) for edge in steps[1:-1]], 0)

@@ -75,16 +75,11 @@ class WholePart(Function):
 
 @dataclass(frozen=True)
 class EqualPart(Function):
-    """floor((term - low) / (high - low) · count) after clamping the term to [low, high], at most `count` - 1.
-
-    With `exact`, a part begins at low + part · step, with step = (high - low) / count: the place that the formula gives is moved
-    by one where the number lies on the other side of that edge.
-    """
+    """floor((term - low) / (high - low) · count) after clamping the term to [low, high], at most `count` - 1."""
 
     low: float
     high: float
     count: int
-    exact: bool = False
 
     def kind(self, kind: Kind) -> Kind:
         expect(kind, NUMERIC, "EqualPart")
@@ -102,28 +97,10 @@ class EqualPart(Function):
         above = exp.Paren(this=exp.Add(this=exp.Paren(this=exp.Sub(this=moved, expression=start.copy())), expression=nudge))
         share = exp.Paren(this=exp.Div(this=above, expression=width, typed=True))
         place = as_kind(exp.Floor(this=exp.Mul(this=share, expression=count)), "integer", dialect)
-        part: exp.Expression = exp.Least(this=place, expressions=[literal(self.count - 1, "integer", dialect)])
-        if self.exact:
-            part = self._moved_to_its_edges(part, moved, dialect)
+        part = exp.Least(this=place, expressions=[literal(self.count - 1, "integer", dialect)])
         # LEAST and GREATEST skip missing values, which are set aside first.
         present = exp.Not(this=exp.Is(this=term.copy(), expression=exp.Null()))
         return exp.Case(ifs=[exp.If(this=present, true=part)])
-
-    def _moved_to_its_edges(self, part: exp.Expression, number: exp.Expression, dialect: Dialect) -> exp.Expression:
-        step = (float(self.high) - float(self.low)) / self.count
-
-        def edge(place: exp.Expression) -> exp.Expression:
-            product = exp.Mul(this=as_kind(place, "number", dialect), expression=literal(step, "number", dialect))
-            return exp.Add(this=literal(float(self.low), "number", dialect), expression=exp.Paren(this=product))
-
-        one, last = (literal(value, "integer", dialect) for value in (1, self.count - 1))
-        after = exp.Paren(this=exp.Add(this=part.copy(), expression=one))
-        beyond = exp.And(
-            this=exp.LT(this=part.copy(), expression=last), expression=exp.GTE(this=number.copy(), expression=edge(after.copy()))
-        )
-        before = exp.LT(this=number.copy(), expression=edge(part.copy()))
-        down = exp.Sub(this=part.copy(), expression=one.copy())
-        return exp.Case(ifs=[exp.If(this=beyond, true=after), exp.If(this=before, true=down)], default=part)
 
     @property
     def largest(self) -> int:
@@ -135,13 +112,50 @@ class EqualPart(Function):
 
     @property
     def copies(self) -> int:
-        return 9 if self.exact else 2
+        return 2
 
 
 def parts_fit(low: float, high: float, count: int) -> bool:
     """True for bounds and a number of parts that engines compute with."""
     within = math.isfinite(low) and math.isfinite(high) and max(abs(low), abs(high)) <= FARTHEST
     return within and float(high) - float(low) >= 1 / FARTHEST and 1 <= count <= _MOST_PARTS
+
+
+@dataclass(frozen=True)
+class PartByEdges(RowFunction):
+    """The part of a number (the first term), from the one that `EqualPart` gives it (the second term): a part begins at
+    low + part · step, with step = (high - low) / count, and the number is moved by one part where it lies beyond an edge."""
+
+    low: float = 0.0
+    high: float = 1.0
+    count: int = 1
+
+    def kind(self, kinds: tuple[Kind, ...]) -> Kind:
+        number, part = kinds
+        expect(number, NUMERIC, "PartByEdges")
+        expect(part, {"integer"}, "PartByEdges")
+        if not parts_fit(self.low, self.high, self.count):
+            raise Unsupported("PartByEdges needs two bounds within ±1e90 that are at least 1e-90 apart, and 1 to 2^31 parts")
+        return "integer"
+
+    def sql(self, terms: tuple[exp.Expression, ...], kinds: tuple[Kind, ...], dialect: Dialect) -> exp.Expression:
+        number, part = as_kind(terms[0], "number", dialect), terms[1]
+        step = (float(self.high) - float(self.low)) / self.count
+
+        def edge(place: exp.Expression) -> exp.Expression:
+            product = exp.Mul(this=as_kind(place, "number", dialect), expression=literal(step, "number", dialect))
+            return exp.Add(this=literal(float(self.low), "number", dialect), expression=exp.Paren(this=product))
+
+        zero, one, last = (literal(value, "integer", dialect) for value in (0, 1, self.count - 1))
+        after = exp.Paren(this=exp.Add(this=part.copy(), expression=one))
+        beyond = exp.And(
+            this=exp.LT(this=part.copy(), expression=last), expression=exp.GTE(this=number, expression=edge(after.copy()))
+        )
+        before = exp.And(
+            this=exp.GT(this=part.copy(), expression=zero), expression=exp.LT(this=number.copy(), expression=edge(part.copy()))
+        )
+        down = exp.Sub(this=part.copy(), expression=one.copy())
+        return exp.Case(ifs=[exp.If(this=beyond, true=after), exp.If(this=before, true=down)], default=part)
 
 
 @dataclass(frozen=True)
