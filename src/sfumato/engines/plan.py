@@ -100,11 +100,16 @@ class AggregateColumn:
 
 @dataclass(frozen=True)
 class Group:
-    """One row per distinct tuple of `keys`. Without keys there is one row, even over no rows."""
+    """One row per distinct tuple of `keys`. Without keys there is one row, even over no rows.
+
+    With `sets`, several groupings of the same rows in one pass: one row per distinct tuple of each of these sets of keys, in
+    which the other keys are missing. That says to which set a row belongs as long as no key is ever missing in the source.
+    """
 
     source: Plan
     keys: tuple[str, ...]
     aggregates: tuple[AggregateColumn, ...]
+    sets: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -373,10 +378,14 @@ def _own_faults(plan: Plan, below: list[dict[str, Kind]]) -> Iterator[str]:
             yield from _twice((entry.name for entry in named), "a projection")
             if not named:
                 yield "a projection has no column"
-        case Group(_, keys, aggregates):
+        case Group(_, keys, aggregates, sets):
             yield from _twice([*keys, *(a.name for a in aggregates)], "a grouping")
             if not keys and not aggregates:
                 yield "a grouping has neither keys nor aggregates"
+            if sets and {key for each in sets for key in each} != set(keys):
+                yield "the sets of a grouping are made of all its keys"
+            if len({frozenset(each) for each in sets}) < len(sets) or not all(sets):
+                yield "the sets of a grouping are different and none is empty"
         case PerUnitAggregate(_, unit, keys, aggregates):
             yield from _twice([*dict.fromkeys([unit, *keys]), *(a.name for a in aggregates)], "a per-unit aggregate")
         case BoundedGroup():

@@ -174,6 +174,10 @@ class _Compiler:
         shown = self.carried(plan.keys, alias)
         shown += [self.named(a.name, self.aggregate(a, kinds, alias)) for a in plan.aggregates]
         select = _selected(shown, below, alias)
+        if plan.sets:
+            sets = [exp.Tuple(expressions=[self.column(key, alias) for key in each]) for each in plan.sets]
+            select.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
+            return select, p.columns(plan)
         return (select.group_by(*keys, copy=False) if keys else select), p.columns(plan)
 
     def aggregate(self, aggregate: p.AggregateColumn, kinds: Mapping[str, Kind], alias: str) -> exp.Expression:
