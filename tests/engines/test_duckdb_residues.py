@@ -163,9 +163,8 @@ def test_what_was_left_in_a_log_is_kept(database: Path) -> None:
     import subprocess
     import sys
 
-    program = (
-        f"import duckdb, os; c = duckdb.connect({str(database)!r}); c.execute('CREATE TABLE logged AS SELECT 7 AS i'); os._exit(0)"
-    )
+    made = "CREATE TABLE logged AS SELECT 7 AS i"
+    program = f"import duckdb, os; c = duckdb.connect({str(database)!r}); c.execute({made!r}); os._exit(0)"
     subprocess.run([sys.executable, "-c", program], check=True)
     assert (database.parent / "kept.duckdb.wal").exists()
     stage(database, publish=True)
@@ -173,5 +172,3 @@ def test_what_was_left_in_a_log_is_kept(database: Path) -> None:
         assert connection.execute("SELECT i FROM logged").fetchall() == [(7,)]
         assert connection.execute("SELECT count(*) FROM release").fetchall() == [(30_000,)]
     assert not (database.parent / "kept.duckdb.wal").exists()
-
-

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
+from sfumato.core.errors import Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.data.schema import Column
 from sfumato.workflow.publishing.released_form import released_form
@@ -63,3 +64,39 @@ def test_what_an_adversary_does_not_know_is_measured_as_in_memory(source: Path, 
     assert dict(there.scores) == pytest.approx(dict(here.scores))
     assert there.certificate.measured == here.certificate.measured
     assert sf.verify(tmp_path / "out").holds
+
+
+def _with(source: Path, **columns: pa.Array) -> Path:
+    rows = pq.read_table(source)
+    for name, values in columns.items():
+        rows = rows.append_column(name, values)
+    pq.write_table(rows, source)
+    return source
+
+
+@pytest.mark.parametrize("role", ["plain", "quasi"])
+@pytest.mark.parametrize("engine", ["stored", "recoded"])
+def test_numbers_of_32_bits_are_the_same_in_both_releases(source: Path, tmp_path: Path, role: Any, engine: str) -> None:
+    dose = pa.array([0.1, 2.5, 1e-20, None] * 500, pa.float32())
+    described = schema(dose=Column(role=role, type="number"))
+    people = sf.read(_with(source, dose=dose), described)
+    assert people.table().column("dose").to_pylist()[:4] == [0.1, 2.5, 1e-20, None]
+    here = sf.protect(people, [sf.KAnonymity(3)], SEARCH)
+    away = sf.read(source, described, engine="duckdb")
+    if engine == "recoded":
+        assert sf.protect(away, [sf.KAnonymity(3)], SEARCH).data.equals(here.data)
+        return
+    sf.protect(away, [sf.KAnonymity(3)], SEARCH, destination=tmp_path / "out")
+    assert released_form(rows_in(tmp_path / "out")).equals(released_form(here.data)) and sf.verify(tmp_path / "out").holds
+
+
+def test_times_and_bytes_are_refused_before_the_work(source: Path, tmp_path: Path) -> None:
+    import datetime
+
+    noon = pa.array([datetime.time(12, i % 60) for i in range(2_000)], pa.time64("us"))
+    photo = pa.array([bytes([i % 5]) for i in range(2_000)])
+    described = schema(noon=Column(role="plain"), photo=Column(role="sensitive"))
+    away = sf.read(_with(source, noon=noon, photo=photo), described, engine="duckdb")
+    with pytest.raises(Unsupported, match=r"times or bytes \(noon, photo\)"):
+        sf.protect(away, [sf.KAnonymity(3)], SEARCH, destination=tmp_path / "out")
+    assert not (tmp_path / "out").exists()

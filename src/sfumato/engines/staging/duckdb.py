@@ -61,13 +61,16 @@ def staged_in_duckdb(deliver: Deliver, columns: Mapping[str, Kind], destination:
 
             rows = deliver(fill)
 
-            def publish() -> None:
+            def prepare() -> None:
                 with reported_as(failed):
                     connection.commit()
                     connection.close()  # the log goes into the file
+
+            def publish() -> None:
+                with reported_as(failed):
                     put()
 
-            yield Staged(rows, _OpenTable(target, destination.name, connection), publish)
+            yield Staged(rows, _OpenTable(target, destination.name, connection), publish, prepare=prepare)
 
 
 def _place(destination: DatabaseTable) -> Path:

@@ -188,6 +188,7 @@ class StoredRows(Content):
         reading = Reading.of(self, facts["transparency"], store_of(ledger))
         kept, digest = reading.to_json(), str(files[STORED]["sha256"])  # what can fail fails before anything is entered
         view, payload = self.view(facts, "this release"), self.entry(facts, files)
+        self.written_to.prepare()
         with keep_rows(ledger, to_bytes(view.result), digest):
             entry = entered(ledger, self.public.dataset, payload)
         keep_reading(ledger, entry.hash, kept)

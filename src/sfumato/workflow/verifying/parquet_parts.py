@@ -252,6 +252,8 @@ def _list(content: bytes, place: int) -> tuple[list[Any], int]:
     entries: list[Any] = []
     for _ in range(length):
         if kind in (1, 2):  # a truth value among others is a byte
+            if content[place] not in (1, 2):
+                raise hidden("a part has a header that no release has")
             entry, place = content[place] == 1, place + 1
         else:
             entry, place = _value(content, place, kind)
