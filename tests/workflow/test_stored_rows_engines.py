@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.core.errors import InputError, SourceError
 from sfumato.data.schema import Column
-from sfumato.engines.digests.row_digest import table_sums
+from sfumato.engines.digests.row_digest import row_sums, table_sums
 from sfumato.engines.write import write_table
 from tests.workflow.people import schema, table
 
@@ -71,6 +72,28 @@ def test_from_postgres_to_a_folder(search: str, tmp_path: Path, expected: Any, p
 def test_from_spark_to_a_folder(search: str, tmp_path: Path, expected: Any, spark: Any) -> None:
     frame = spark.createDataFrame(shuffled(table(1_500), 3).to_pandas()).repartition(3)
     check(sf.read(frame, DESCRIBED), search, tmp_path / "out", expected)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_from_spark_into_a_table_of_its_catalogue(tmp_path: Path, expected: Any, spark: Any) -> None:
+    key, releases = expected
+    name = f"stored_release_{secrets.token_hex(4)}"
+    frame = spark.createDataFrame(shuffled(table(1_500), 4).to_pandas()).repartition(3)
+    options: dict[str, Any] = {"destination": f"spark:{name}", "key": key}
+    try:
+        release = sf.protect(sf.read(frame, DESCRIBED), PROMISES, SEARCHES["lattice"], **options)
+        release.save(tmp_path / "out")
+        stored = sf.read(spark.table(name))
+        assert (row_sums(stored.relation).content_digest(), release.certificate.measured) == releases["lattice"]
+        assert sf.verify(tmp_path / "out", data=spark.table(name)).accepted
+        assert release.verify().accepted
+        fewer = spark.table(name).filter("visits > 0")
+        assert "their digest differs" in sf.verify(tmp_path / "out", data=fewer).explain()
+        with pytest.raises(InputError, match="is there already"):
+            sf.protect(sf.read(frame, DESCRIBED), PROMISES, SEARCHES["lattice"], **options)
+    finally:
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])

@@ -166,7 +166,7 @@ def protect(
     promised = each_once(guarantees)
     source = microdata_of(data, schema)
     register = population_of(population, source.schema, public=population_public)
-    place = _destination(destination, table_name, chosen, overwrite=overwrite, sign=sign, memory=memory)
+    place = _destination(destination, table_name, chosen, source, overwrite=overwrite, sign=sign, memory=memory)
     with _held(source, register, in_memory=isinstance(chosen, Mask)) as (people, compared):
         plan = plan_columns(people, promised, population=compared is not None, masked=isinstance(chosen, Mask))
         check_size(len(people), promised)
@@ -204,6 +204,7 @@ def _destination(
     destination: str | Path | None,
     table_name: str | None,
     method: Search | Mask,
+    source: Microdata,
     *,
     overwrite: bool,
     sign: Path | str | None,
@@ -237,7 +238,7 @@ def _destination(
         )
         check_place(Path(os.path.abspath(place.path)), overwrite=overwrite)
     else:
-        check_destination(place)
+        check_destination(place, source.relation)
     return place
 
 

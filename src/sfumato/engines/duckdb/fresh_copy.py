@@ -1,9 +1,9 @@
 """A DuckDB file written anew beside itself, so that nothing of a table that is replaced, or was never published, stays in it.
 
-DuckDB frees the blocks of dropped and rolled back tables and does not erase them: whoever has the file can read them. So a file is
-never changed in place. All that is in it goes into a fresh one (`COPY FROM DATABASE`), without the table that is to be replaced;
-what is written there appears by a rename, or is removed with the fresh file. The old file stays open for reading meanwhile, which
-keeps other writers out. It needs as much room again on the disk.
+DuckDB frees the blocks of dropped and rolled back tables and does not erase them: whoever has the file can read them. So a file
+is never changed in place. All that is in it goes into a fresh one (`COPY FROM DATABASE`), without the table that is to be
+replaced; what is written there appears by a rename, or is removed with the fresh file. The old file stays open for reading
+meanwhile, which keeps other writers out. It needs as much room again on the disk.
 
 What `COPY FROM DATABASE` loses is found by comparing the two catalogues, and then nothing is written; foreign keys it does not
 copy at all.
@@ -32,7 +32,8 @@ _CATALOGUE = (
     "SELECT schema_name, table_name, index_name, comment, sql FROM duckdb_indexes() WHERE database_name = ?",
     "SELECT schema_name, table_name, column_name, comment FROM duckdb_columns() WHERE database_name = ? AND comment IS NOT NULL",
     "SELECT schema_name, sequence_name, comment, sql FROM duckdb_sequences() WHERE database_name = ?",
-    "SELECT schema_name, type_name, comment, CAST(labels AS VARCHAR) FROM duckdb_types() WHERE database_name = ? AND NOT internal",
+    "SELECT schema_name, type_name, comment, CAST(labels AS VARCHAR) FROM duckdb_types() "
+    "WHERE database_name = ? AND NOT internal",
     "SELECT schema_name, function_name, comment, CAST(parameters AS VARCHAR), macro_definition FROM duckdb_functions() "
     "WHERE database_name = ? AND NOT internal",
 )

@@ -27,7 +27,7 @@ from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state
-from sfumato.engines.staging.destinations import DatabaseTable, Destination, ParquetFolder, Staged
+from sfumato.engines.staging.destinations import DatabaseTable, Destination, ParquetFolder, SparkTable, Staged
 from sfumato.report.content import plain_details
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import Content, Files, FolderAtHand, Format, Page, Saved, entered, without_hierarchies_in
@@ -113,9 +113,14 @@ class StoredRows(Content):
         return self.appears_in
 
     @property
-    def rows_elsewhere(self) -> dict[str, str]:
-        """The table of a database."""
+    def rows_elsewhere(self) -> dict[str, object]:
+        """The table of a database, or of the running Spark session."""
         place = self.destination
+        if isinstance(place, SparkTable):
+            from sfumato.engines.spark.relation import active_session
+
+            session = active_session()
+            return {} if session is None else {"data": session.table(place.name)}
         return {"data": place.address, "table": place.name} if isinstance(place, DatabaseTable) else {}
 
     def written(self) -> tuple[Self, Files]:
@@ -297,8 +302,8 @@ class StoredRows(Content):
             beside.public.refuse(FOLDER)
             if beside.rows is None:
                 raise InputError(
-                    "the rows of this release are in a database. Name it and the table to check them: data= and table=, or "
-                    "--data and --table"
+                    "the rows of this release are in a database. Name it and its table: data= and table= (--data and --table) to "
+                    "verify them, data= and data_table= (--data and --data-table) to attack them"
                 )
             with one_state(beside.rows) as rows:
                 return asked_table(stated, schema, grouped, names, rows)

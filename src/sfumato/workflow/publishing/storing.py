@@ -87,7 +87,7 @@ def refuse_checks_of_records(checks: Checks, *, published_unit: bool) -> None:
     """Measures and attacks of single records, or of people whom a published unit names, all at once, before the long work."""
     faults = [f"{measure_key(measure)} compares records" for measure in checks.measures if not measure.of_groups]
     faults += [
-        f"{type(attack).__name__} looks at records, or people up"
+        f"{type(attack).__name__} looks at single records, or looks people up"
         for attack in checks.attacks
         if attack.needs or not attack.of_groups
     ]

@@ -64,7 +64,10 @@ def asked_table(
         raise VerificationFailed("the table does not hold the rows that were certified: their digest differs")
     tied = {name: tied_names(relation, name, schema.quasi) for name in names}
     text = f"{sums.rows:,} rows in {what}: their digest is the one that was certified. A table has no order; none was checked"
-    caveat = "an order-free digest finds every accidental change; it does not bind somebody who can choose rows and has much time"
+    caveat = (
+        "an order-free digest finds every accidental change; it does not bind its maker, who could find other rows with the same "
+        "digest"
+    )
     unit = schema.unit if schema.unit in schema.columns else None
     groups = regrouped(relation, grouped, schema.quasi, unit)
     order = tuple(name for name in relation.schema().names if name in schema.columns)

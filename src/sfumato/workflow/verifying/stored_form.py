@@ -3,9 +3,9 @@
 Rows of large releases are written by Arrow, DuckDB or Spark, so that no single writer says which bytes they must be. The footer
 is read field by field against what these three write. Column chunks and page indexes must fill the file without a gap, pages
 must be single Zstandard frames and hold one value per row, a dictionary must list values of its group in the order in which rows
-show them, and statistics must be those of the rows (`parquet_statistics`). Row groups have the sizes that writers give them. Bloom
-filters are refused, since values that no row shows could hide in them. How a writer encodes values inside a page is not repeated:
-that a page ends with its last value is not checked.
+show them, and statistics must be those of the rows (`parquet_statistics`). Row groups have the sizes that writers give them.
+Bloom filters are refused, since values that no row shows could hide in them. How a writer encodes values inside a page is not
+repeated: that a page ends with its last value is not checked.
 Apache Parquet format, parquet.thrift; RFC 8878, Zstandard.
 """
 

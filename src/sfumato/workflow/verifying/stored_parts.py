@@ -37,7 +37,7 @@ FOLDER, MOST_FILES = "data", 100_000
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_ROWS = 1 << 50
 #: Rows that are unpacked at a time, unless a row group has more.
-_ROWS_AT_ONCE = 1 << 18
+_ROWS_AT_ONCE = 1 << 17
 
 
 @dataclass(frozen=True)
