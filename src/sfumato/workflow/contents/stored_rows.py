@@ -160,9 +160,15 @@ class StoredRows(Content):
         """Scores of the classes alone; what needs records was refused before."""
         from sfumato.workflow.publishing.scoring import run_checks
 
-        return run_checks(
-            checks, None, lambda measure: self.view(facts).result, lambda: self.view(facts), progress, exact=self.exact
-        )
+        seen = self._with_every_tree(self.view(facts).result) if checks.measures else None
+        return run_checks(checks, None, lambda measure: seen, lambda: self.view(facts), progress, exact=self.exact)
+
+    def _with_every_tree(self, released: ReleasedTable) -> ReleasedTable:
+        """The groups with a tree for every quasi-identifier: of one that the adversary does not know the search makes none, and
+        measures take it from the values of the original."""
+        lacking = [name for name in released.schema.quasi if name not in released.hierarchies]
+        trees = {name: self.references.tree(name, released.schema) for name in lacking}
+        return dataclasses.replace(released, hierarchies={**released.hierarchies, **trees})
 
     def entry(self, facts: Plain, files: Files) -> PlainDict:
         """Promises, measured numbers, and the digest of what describes the rows."""
@@ -187,6 +193,7 @@ class StoredRows(Content):
         reading = Reading.of(self, facts["transparency"], store_of(ledger))
         kept, digest = reading.to_json(), str(files[STORED]["sha256"])  # what can fail fails before anything is entered
         view, payload = self.view(facts, "this release"), self.entry(facts, files)
+        self.written_to.prepare()
         with keep_rows(ledger, to_bytes(view.result), digest):
             entry = entered(ledger, self.public.dataset, payload)
         keep_reading(ledger, entry.hash, kept)

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
+from sfumato.data.values import texts
 from sfumato.measures.guarantees.grouped import GroupedTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -39,3 +44,9 @@ class GroupedRows:
         """Whether pseudonyms of a column tie records together: in several classes where `people` are counted, else at all."""
         tied = self.pseudonyms[name]
         return tied.several_classes if people else tied.several_records
+
+
+def texts_shown(rows: pa.Table | GroupedRows, name: str) -> set[str | None]:
+    """The different values that a column shows, as texts; of rows that are elsewhere the column must be one that was grouped."""
+    table = rows.groups.table if isinstance(rows, GroupedRows) else rows
+    return set(texts(table.column(name).unique()))
