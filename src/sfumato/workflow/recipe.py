@@ -94,6 +94,7 @@ class Recipe(Frozen):
     destination: str | None = None
     destination_table: str | None = None
     memory: str | None = None
+    sample: int | None = Field(default=None, ge=1)
     engine: Literal["memory", "duckdb", "postgres", "spark"] | None = None
     format: Literal["parquet", "csv"] = "parquet"
     overwrite: bool = False
@@ -189,6 +190,7 @@ class Recipe(Frozen):
             seed=self.seed,
             key=None if self.key is None else Path(self.place(self.key)),
             recipe=self.kept(),
+            sample=self.sample,
             progress=progress,
             **stored,
         )

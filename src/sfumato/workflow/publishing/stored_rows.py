@@ -87,7 +87,7 @@ def stored_rows(
             outcome.method,
             transparency,
             outcome.details,
-            notices=(*notices, *_telling(content, request), *_not_counted(request)),
+            notices=(*notices, *_telling(content, request), *not_counted(request)),
         )
 
 
@@ -148,10 +148,10 @@ def _telling(content: StoredRows, request: ReleaseRequest) -> tuple[str, ...]:
     )
 
 
-def _not_counted(request: ReleaseRequest) -> tuple[str, ...]:
-    """Columns that are published as they are, of which nobody counted how many people one value names."""
+def not_counted(request: ReleaseRequest, changed: Sequence[str] = ()) -> tuple[str, ...]:
+    """Columns that are published as they are, neither `changed` nor grouped: nobody counted how many people one value names."""
     plan = request.plan
-    grouped = {*grouped_columns(plan.quasi, request.guarantees), *plan.pseudonymised}
+    grouped = {*grouped_columns(plan.quasi, request.guarantees), *plan.pseudonymised, *changed}
     others = [name for name in plan.keep if name not in grouped]
     if not others:
         return ()
