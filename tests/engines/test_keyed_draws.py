@@ -1,4 +1,4 @@
-"""Draws computed by engines: those of the definition, the same under any order and partitions, and the key is nowhere to be read."""
+"""Draws computed by engines: those of the definition, the same under any order, and the key is nowhere to be read."""
 
 from __future__ import annotations
 

@@ -88,6 +88,8 @@ def summaries(mask: Mask, rows: EngineRows, names: Sequence[str], *, moments: bo
     """Summaries of columns of numbers, by two questions at the most; dates are refused, and columns without a value, or with one
     value where the mask would leave it."""
     method = type(mask).__name__
+    if not names:
+        return {}
     dates = [name for name in names if rows.kind(name) not in ("integer", "number")]
     all_at_once(Unsupported, method, (f"column '{name}' holds dates, which are masked in this process alone" for name in dates))
     extremes = [each for place, name in enumerate(names) for each in _extremes(rows, place, name)]
@@ -279,7 +281,7 @@ class CodedValues:
             for condition, number in zip(_beyond(value, self.low, self.high), shown, strict=True)
             if condition is not None
         )
-        return Choose(branches, value) if branches else value  # type: ignore[arg-type]
+        return Choose(branches, value) if branches else value
 
 
 def coded_values(rows: EngineRows, column: NumberSummary, low: float, high: float) -> CodedValues:

@@ -137,7 +137,9 @@ class TopBottomCoding(Mask):
         name, names = type(self).__name__, masked_columns(self, rows)
         self._refuse_stray(names)
         numbers = summaries(self, rows, [each for each in names if rows.column_kind(each) == "number"], moments=False)
-        faults, coded, orders = [], {}, []
+        faults: list[str] = []
+        coded: dict[str, tuple[int, int]] = {}
+        orders: list[CategoryColumn] = []
         for column in names:
             if column in numbers:
                 fault, rows, coded[column] = self._coded_numbers(rows, numbers[column])

@@ -157,12 +157,13 @@ class MultiplicativeNoise(Mask):
         if column.low == column.high:
             return rounded_back_share(column.grid, abs(column.low) * math.sqrt(self.factor_variance()))
         value, deviation = Reference(column.name), math.sqrt(self.factor_variance())
-        asked = (AggregateColumn("count", "count", value), *(AggregateColumn(end, end, value) for end in ("min", "max")))  # type: ignore[arg-type]
+        asked = (AggregateColumn("count", "count", value), *(AggregateColumn(end, end, value) for end in ("min", "max")))
         other = Compare("<>", value, Constant(0) if column.whole else Constant(0.0))
         parts = rows.ask(asked, (Named("\x00part", Bucket(value, column.low, column.high, _PARTS)),), other).to_pylist()
         shares = [(each["count"], abs(each["min"] + each["max"]) / 2) for each in parts if each["count"]]
         known = sum(count for count, _ in shares)
-        return math.fsum(count * rounded_back_share(column.grid, size * deviation) for count, size in shares) / max(known, 1)
+        back = math.fsum(count * rounded_back_share(column.grid, size * deviation) for count, size in shares)
+        return back / max(int(known), 1)
 
     def _rounded_back(self, column: NumberColumn) -> float:
         """The share of values other than zero, which `zeros` distinguishes from them."""

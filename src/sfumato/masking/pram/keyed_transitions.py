@@ -110,7 +110,7 @@ def _by_matrix(
 
 
 def _known(counted: CountedColumns) -> NDArray[np.bool_]:
-    return np.all([column.codes >= 0 for column in counted.columns], axis=0)
+    return np.asarray(np.all([column.codes >= 0 for column in counted.columns], axis=0), dtype=np.bool_)
 
 
 def _labels(outputs: Sequence[Any], types: Sequence[pa.DataType]) -> list[pa.Array]:
