@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
 
 from sfumato.data.values import texts
 from sfumato.measures.guarantees.grouped import GroupedTable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -24,16 +23,24 @@ class Tied:
 
 @dataclass(frozen=True, eq=False)
 class GroupedRows:
-    """Rows that are elsewhere, as this process knows them: groups of some columns, the names of all, and what pseudonyms tie."""
+    """Rows that are elsewhere, as this process knows them: groups of some columns, the names of all, what pseudonyms tie, and how
+    many rows were not grouped."""
 
     groups: GroupedTable = field(repr=False)
     column_names: tuple[str, ...]
     pseudonyms: Mapping[str, Tied] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    ungrouped: int = 0
+
+    @classmethod
+    def without_groups(cls, rows: int, column_names: tuple[str, ...], pseudonyms: Mapping[str, Tied]) -> GroupedRows:
+        """Rows of which nothing is promised that groups could show: masked ones may be as many groups as rows."""
+        nothing = GroupedTable(pa.table({}), np.zeros(0, dtype=np.int64))
+        return cls(nothing, column_names, pseudonyms, rows)
 
     @property
     def num_rows(self) -> int:
         """How many rows there are."""
-        return self.groups.records
+        return self.groups.records + self.ungrouped
 
     @property
     def num_columns(self) -> int:

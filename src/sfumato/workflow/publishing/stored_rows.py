@@ -91,7 +91,7 @@ def stored_rows(
             outcome.method,
             transparency,
             outcome.details,
-            notices=(*notices, *_telling(content, request), *_not_counted(content, request)),
+            notices=(*notices, *_telling(content, request), *not_counted(content, request)),
         )
 
 
@@ -156,10 +156,10 @@ def _telling(content: StoredRows, request: ReleaseRequest) -> tuple[str, ...]:
     )
 
 
-def _not_counted(content: StoredRows, request: ReleaseRequest) -> tuple[str, ...]:
-    """Columns that are published as they are, of which nobody counted how many people one value names."""
+def not_counted(content: StoredRows, request: ReleaseRequest, changed: Sequence[str] = ()) -> tuple[str, ...]:
+    """Columns that are published as they are, neither `changed` nor grouped: nobody counted how many people one value names."""
     plan = request.plan
-    grouped = {*content.stored.groups.table.column_names, *plan.pseudonymised}
+    grouped = {*content.stored.groups.table.column_names, *plan.pseudonymised, *changed}
     others = [name for name in plan.keep if name not in grouped]
     if not others:
         return ()

@@ -8,8 +8,9 @@ is said in `stored_rows`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,11 +23,14 @@ from sfumato.workflow.publishing.forecast import refuse_too_many_cells
 from sfumato.workflow.publishing.publish import publish
 from sfumato.workflow.publishing.saving import fill_folder, propose_signing, signing_key
 from sfumato.workflow.publishing.scoring import measure_key
+from sfumato.workflow.publishing.stored_masks import stored_masked_rows
 from sfumato.workflow.publishing.stored_rows import stored_rows
 
 if TYPE_CHECKING:
     from sfumato.anonymity.search.base import Search
     from sfumato.ledger.ledger import Ledger
+    from sfumato.masking.base import Mask
+    from sfumato.workflow.contents.base import Draft
     from sfumato.workflow.protect import ReleaseRequest
     from sfumato.workflow.publishing.scoring import Checks
     from sfumato.workflow.release import Release
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
 
 def store(
     request: ReleaseRequest,
-    search: Search,
+    method: Search | Mask,
     destination: Destination,
     *,
     ledger: Ledger | str | Path | None,
@@ -43,14 +47,19 @@ def store(
     sign: Path | None,
     memory: int,
 ) -> Release[StoredRows]:
-    """Search, write, verify, enter and publish, without a row in this process."""
-    refuse_checks_of_records(checks, published_unit=request.plan.schema.unit in request.plan.keep)
+    """Search or mask, write, verify, enter and publish, without a row in this process."""
+    from sfumato.masking.base import Mask
+
+    masked = isinstance(method, Mask)
+    unit_published = request.plan.schema.unit in request.plan.keep
+    refuse_checks_of_records(checks, published_unit=unit_published, grouped=bool(request.guarantees) or not masked)
     key, progress = signing_key(sign), request.progress
     promised = [each.sensitive for each in request.guarantees if each.sensitive is not None]
-    refuse_too_many_cells(request.people, promised, memory)
-    attacked = bool(checks.attacks)
+    if not masked:
+        refuse_too_many_cells(request.people, promised, memory)
+    written = partial(_written, request, method, memory=memory, attacked=bool(checks.attacks))
     if not isinstance(destination, ParquetFolder):
-        with _entry_stands() as entered, stored_rows(request, search, destination, attacked=attacked) as draft:
+        with _entry_stands() as entered, written(destination) as draft:
             release = publish(draft, ledger, checks=checks, progress=progress)
             entered.append(release)
             draft.content.written_to.publish()
@@ -59,7 +68,7 @@ def store(
     with _entry_stands() as entered, appearing_folder(home, overwrite=overwrite) as hidden:
         make_folder(hidden / "public", 0o755)
         parts = replace(destination, path=hidden / "public" / PARTS)
-        with stored_rows(request, search, parts, home=home, attacked=attacked) as draft:
+        with written(parts, home=home) as draft:
             release = publish(draft, ledger, checks=checks, progress=progress)
             entered.append(release)
             progress("saving", 0, 1)
@@ -83,9 +92,29 @@ def _entry_stands() -> Iterator[list[Release[StoredRows]]]:
         raise_alone(type(error)(text))
 
 
-def refuse_checks_of_records(checks: Checks, *, published_unit: bool) -> None:
+def _written(
+    request: ReleaseRequest,
+    method: Search | Mask,
+    destination: Destination,
+    *,
+    memory: int,
+    attacked: bool,
+    home: Path | None = None,
+) -> AbstractContextManager[Draft[StoredRows]]:
+    from sfumato.masking.base import Mask
+
+    if isinstance(method, Mask):
+        return stored_masked_rows(request, method, destination, memory=memory, home=home, attacked=attacked)
+    return stored_rows(request, method, destination, home=home, attacked=attacked)
+
+
+def refuse_checks_of_records(checks: Checks, *, published_unit: bool, grouped: bool = True) -> None:
     """Measures and attacks of single records, or of people whom a published unit names, all at once, before the long work."""
     faults = [f"{measure_key(measure)} compares records" for measure in checks.measures if not measure.of_groups]
+    if not grouped and (checks.attacks or checks.measures):
+        faults.append(
+            "classes are measured and attacked, and masked rows are grouped only where a promise is about their classes"
+        )
     faults += [
         f"{type(attack).__name__} looks at single records, or looks people up"
         for attack in checks.attacks

@@ -245,9 +245,10 @@ def _about_nobody(table: pa.Table, guarantee: ClassGuarantee) -> bool:
 
     protected = getattr(guarantee, "protected_values", None)
     about_classes_too = isinstance(guarantee, AlphaKAnonymity)  # how large a class is, whatever its values
-    if protected is None or about_classes_too or guarantee.sensitive not in table.column_names:
+    name = guarantee.sensitive
+    if name is None or protected is None or about_classes_too or name not in table.column_names:
         return False
-    return not texts_shown(table, guarantee.sensitive) & set(protected)
+    return not texts_shown(table, name) & set(protected)
 
 
 def _misstated(claim: Claim, guarantee: ClassGuarantee, certificate: Certificate, schema: Schema) -> str | None:

@@ -113,17 +113,19 @@ def grouped_parts(
 ) -> GroupedParts:
     """The rows of all files, grouped by `columns` (quasi-identifiers and sensitive attributes where left out).
 
-    `public` is the folder of the files and `private` a place for one copy at a time. Of the columns in `pseudonyms` what they tie
+    Without a column the rows are read and not grouped. `public` is the folder of the files and `private` a place for one copy at
+    a time. Of the columns in `pseudonyms` what they tie
     together is counted; where one of them names the units, how many a class has. `each` looks at the rows as they come, with the
     types of the schema. Everything that does not agree with the list is a `VerificationFailed`.
     """
+    import numpy as np
     import pyarrow as pa
 
     from sfumato.measures.guarantees.classes import Classes
 
     _refuse_other_names(public, files)
     names = list(dict.fromkeys([*schema.quasi, *schema.sensitive] if columns is None else columns))
-    if not names:
+    if not names and columns is None:
         raise VerificationFailed("the certificate's schema has no column by which rows are grouped")
     groups = GroupedTable.of(pa.table({name: pa.array([], pa.string()) for name in names}), names)
     last: tuple[Any, ...] | None = None
@@ -136,11 +138,17 @@ def grouped_parts(
                 last = _refuse_other_order(stored, last, file.name)
                 if each is not None:
                     each(rows)
-                groups, of_row = groups.extended(rows.select(names))
+                if names:
+                    groups, of_row = groups.extended(rows.select(names))
+                else:
+                    of_row = np.zeros(rows.num_rows, dtype=np.int64)
                 for pseudonym in tied:
                     pseudonym.add(rows.column(pseudonym.name), of_row)
         if not tied:
             return GroupedParts(groups)
+        if not names:
+            alone = np.zeros(1, dtype=np.int64)
+            return GroupedParts(groups, MappingProxyType({each.name: each.counted(alone, 1) for each in tied}))
         classes = Classes.of(groups.table, schema.quasi)
         ties = {pseudonym.name: pseudonym.counted(classes.of_row, max(len(classes), 1)) for pseudonym in tied}
     if schema.unit in ties and len(classes):
