@@ -6,7 +6,7 @@ Apache Parquet format, parquet.thrift.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.workflow.verifying.parquet_parts import Fields
 
@@ -23,7 +23,7 @@ def is_described(stated: Fields, kind: pa.DataType) -> bool:
     return stated.get(1) == physical and stated.get(6, older) == older and stated.get(10, newer) == newer
 
 
-def _description(kind: pa.DataType) -> tuple[int, int | None, Any]:
+def _description(kind: pa.DataType) -> tuple[int, int | None, Fields | None]:
     """The physical type, and the numbers that stand for the older and the newer name."""
     import pyarrow as pa
 

@@ -94,14 +94,14 @@ def _refuse_other_object(relation: Relation) -> str:
     """What holds the rows, in words; raises where its engine says that it is no table, or has types that know more than rows."""
     from sfumato.engines.stored_objects import stored_object
 
-    found = stored_object(relation)
-    if found is None:
+    holder = stored_object(relation)
+    if holder is None:
         return "what its engine calls a table (whether it is one was not checked)"
-    if not found.is_table:
+    if not holder.is_table:
         raise VerificationFailed("the rows are in no table: what a view shows is decided when somebody looks")
-    if found.other_types:
+    if holder.other_types:
         raise VerificationFailed(
-            f"the table has columns of types that no release has ({', '.join(map(quoted, found.other_types[:5]))}): an ENUM, for "
+            f"the table has columns of types that no release has ({', '.join(map(quoted, holder.other_types[:5]))}): an ENUM, for "
             "one, can name values that no row shows"
         )
     return "a table"
