@@ -52,6 +52,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
     from benchmarks import (
         cells,
         comparing,
+        counting,
         defaults,
         large,
         linkage,
@@ -95,6 +96,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         groups.append(lambda: sessions.long_cases(folder))
         groups.append(lambda: spark_sessions.long_cases(folder))
         groups.append(lambda: scale.cases(folder))
+        groups.append(lambda: counting.cases(folder))
         groups.append(lambda: scale.long_cases(folder))
     missing: dict[str, None] = {}
     for group in groups:

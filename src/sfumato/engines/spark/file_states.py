@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sfumato.core.errors import SourceError
-from sfumato.engines.spark.sessions import is_connect
+from sfumato.engines.spark.sessions import SparkFrame, is_connect
 
 #: Each is asked for once per answer; of more files than these the rows are materialised.
 MOST_FILES = 1_000
@@ -35,7 +35,7 @@ class FileStates:
                 )
 
 
-def file_states(frame: Any) -> FileStates | None:  # pyspark has no types
+def file_states(frame: SparkFrame) -> FileStates | None:
     """The files of a frame that shows their columns and does nothing else; None for every other frame."""
     if is_connect(frame):
         return None

@@ -174,6 +174,10 @@ class _Compiler:
         shown = self.carried(plan.keys, alias)
         shown += [self.named(a.name, self.aggregate(a, kinds, alias)) for a in plan.aggregates]
         select = _selected(shown, below, alias)
+        if plan.sets:
+            sets = [exp.Tuple(expressions=[self.column(key, alias) for key in each]) for each in plan.sets]
+            select.set("group", exp.Group(grouping_sets=[exp.GroupingSets(expressions=sets)]))
+            return select, p.columns(plan)
         return (select.group_by(*keys, copy=False) if keys else select), p.columns(plan)
 
     def aggregate(self, aggregate: p.AggregateColumn, kinds: Mapping[str, Kind], alias: str) -> exp.Expression:
@@ -295,6 +299,8 @@ def stored_value(raw: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.E
     """A stored column in the one form that all engines agree on: no NaN, no declared missing codes, one
     type per kind."""
     value = raw
+    if entry.single:
+        value = raw = exp.cast(exp.cast(raw, sql_type("string", dialect)), sql_type("number", dialect))
     if entry.missing:
         numeric = (entry.stored or entry.kind) in _NUMBERS
         codes = dict.fromkeys((*entry.missing, *(plain_codes(entry.missing) if numeric else ())))

@@ -72,16 +72,19 @@ def staged_in_postgres(fill: Fill, columns: Mapping[str, Kind], destination: Dat
                 fill(connection, staging)
                 relation = PostgresRelation.uncommitted(destination.address, staging, connection)
 
+            def prepare() -> None:
+                with reported_as(failed):  # a view over the table that is replaced stops it here
+                    _rename(connection, staging, destination)
+
             def publish() -> None:
                 nonlocal done
                 with reported_as(failed):
-                    _rename(connection, staging, destination)
                     connection.execute("COMMIT")
                 done = True
 
             with _refusals(destination):
                 rows = relation.count()
-            yield Staged(rows, relation, publish)
+            yield Staged(rows, relation, publish, prepare=prepare)
         finally:
             if not done and not connection.closed:
                 connection.rollback()

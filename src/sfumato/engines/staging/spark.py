@@ -22,7 +22,7 @@ from sfumato.data.relation import Relation
 from sfumato.engines.duckdb.files import ParquetFiles
 from sfumato.engines.plan import Plan
 from sfumato.engines.spark.relation import SparkRelation
-from sfumato.engines.spark.sessions import asked_of, condition_of
+from sfumato.engines.spark.sessions import SparkFrame, asked_of, condition_of
 from sfumato.engines.sql.sorted_answers import plain_values, sort_columns
 from sfumato.engines.staging.base import Destination, ParquetFolder, StagedFile, unwritten
 from sfumato.engines.staging.folder import part_name, refuse_to_write, staged_file
@@ -72,7 +72,7 @@ def read_spark_folder(relation: SparkRelation, files: Sequence[StagedFile]) -> R
 @contextmanager
 def sorted_frame(
     relation: SparkRelation, plan: Plan, uploads: Mapping[str, pa.Table], order: Sequence[str], destination: Destination
-) -> Iterator[Any]:  # pyspark has no types
+) -> Iterator[SparkFrame]:
     """The answer to a plan in ranges of the sort order, each sorted, under the plan's names; errors are those of writing."""
     session = relation._session
 

@@ -230,6 +230,8 @@ def seen(opened: OpenRelease, name: str, people: TableLike = None) -> TableView:
     if isinstance(result, pa.Table):
         result = ReleasedTable(result, schema, _trees(result, schema, register), result.num_rows)
     elif isinstance(result, GroupedRows):
+        if result.ungrouped:
+            raise Unsupported("the rows of this masked release are in a database and were not read: attack them as a table")
         table, counts = result.groups.table, result.groups.counts
         schema = schema.replace(columns={column: schema.columns[column] for column in table.column_names})
         result = ReleasedTable(table, schema, _trees(table, schema, register), result.num_rows, counts=counts)

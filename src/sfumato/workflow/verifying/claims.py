@@ -113,14 +113,14 @@ def check_class_claim(
             return [Finding(name, False, other)]
         both = [guarantee] if worded is guarantee else [guarantee, worded]
         measured, *rounded = measure_all(table, schema, both, references)
+        if not all(each.holds for each in (measured, *rounded)):
+            return [Finding(name, False, f"{worded.claim()}; measured {measured.value:.6g}, which breaks it")]
+        findings = _compare_numbers(claim, guarantee, certificate, schema, table, measured, references.original is not None)
     except SfumatoError as error:
         reason = type(error).__name__ if error.owner_only else str(error)
         return [Finding(name, False, f"the claim cannot be measured: {reason}")]
     except (TypeError, ValueError, OverflowError, MemoryError, ArithmeticError, LookupError, AttributeError) as error:
         return [Finding(name, False, f"the claim cannot be measured ({type(error).__name__})")]
-    if not all(each.holds for each in (measured, *rounded)):
-        return [Finding(name, False, f"{worded.claim()}; measured {measured.value:.6g}, which breaks it")]
-    findings = _compare_numbers(claim, guarantee, certificate, schema, table, measured, references.original is not None)
     if not table.num_rows and findings[0].passed:
         findings = [Finding(name, None, f"{guarantee.claim()}; no row was released, so that this is about nobody")]
     if guarantee.evidence == "output+model" and findings[0].passed:
@@ -241,13 +241,14 @@ def _number(stated: Any) -> float | None:
 
 def _about_nobody(table: pa.Table, guarantee: ClassGuarantee) -> bool:
     """Whether a promise is about protected values that no row has."""
-    from sfumato.data.values import texts
+    from sfumato.workflow.publishing.grouped_rows import texts_shown
 
     protected = getattr(guarantee, "protected_values", None)
     about_classes_too = isinstance(guarantee, AlphaKAnonymity)  # how large a class is, whatever its values
-    if protected is None or about_classes_too or guarantee.sensitive not in table.column_names:
+    name = guarantee.sensitive
+    if name is None or protected is None or about_classes_too or name not in table.column_names:
         return False
-    return not set(texts(table.column(guarantee.sensitive).unique())) & set(protected)
+    return not texts_shown(table, name) & set(protected)
 
 
 def _misstated(claim: Claim, guarantee: ClassGuarantee, certificate: Certificate, schema: Schema) -> str | None:
