@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BOOLEAN, _INT32, _INT64, _FLOAT, _DOUBLE, _BYTES = 0, 1, 2, 4, 5, 6
-_MICROSECONDS = {2: {}}
+_MICROSECONDS: Fields = {2: {}}
 
 
 def is_described(stated: Fields, kind: pa.DataType) -> bool:
