@@ -50,6 +50,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Case]:
     """The cases asked for; those of a group whose data are missing are skipped, and that is said."""
     from benchmarks import (
+        cells,
         comparing,
         counting,
         defaults,
@@ -88,6 +89,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         groups.append(passengers.cases)
         groups.append(comparing.cases)
         groups.append(linkage.long_cases)
+        groups.append(cells.cases)
         groups.append(lambda: large.long_cases(folder))
         groups.append(lambda: large.engine_cases(folder))
         groups.append(lambda: queries.long_cases(folder))

@@ -17,7 +17,7 @@ import sfumato as sf
 from sfumato.core.errors import InputError, RecipeError, SfumatoError, VerificationFailed
 from sfumato.data.schema import Column, Schema
 from sfumato.workflow.publishing.written_files import pretty
-from sfumato.workflow.verifying.transparency import MISSING_SHOWN, check_missing_shown
+from sfumato.workflow.verifying.transparency import MISSING_SHOWN, check_missing_shown, with_missing
 from tests.workflow.attacked import attack_folder
 
 SCHEMA = Schema(
@@ -273,6 +273,6 @@ def test_missing_values_that_stay_are_named_and_held_against_the_rows(method: An
     for other in ("'h'", "'g', 'h'", "'nobody'"):
         forged = dataclasses.replace(certificate, notices=(f"{MISSING_SHOWN}{other}",))
         with pytest.raises(VerificationFailed, match="of missing values what the rows do not show"):
-            check_missing_shown(forged, rows)
-    silent = check_missing_shown(dataclasses.replace(certificate, notices=()), rows)
+            check_missing_shown(forged, with_missing(rows))
+    silent = check_missing_shown(dataclasses.replace(certificate, notices=()), with_missing(rows))
     assert [finding.text for finding in silent] == true

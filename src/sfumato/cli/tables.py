@@ -166,6 +166,7 @@ def protect(
     memory: Annotated[
         str | None, typer.Option("--memory", help="What the cells of the table may take in this process, such as 2GB.")
     ] = None,
+    sample: Annotated[int | None, typer.Option("--sample", help="Protect a uniform sample of so many records.")] = None,
     engine: Annotated[
         str | None, typer.Option("--engine", help="Where a file is read: memory, or duckdb, which leaves its rows in it.")
     ] = None,
@@ -197,6 +198,7 @@ def protect(
         "destination": destination,
         "destination_table": destination_table,
         "memory": memory,
+        "sample": sample,
         "engine": engine,
     }
     recipe = _recipe(source, {name: value for name, value in options.items() if value is not None})

@@ -15,7 +15,6 @@ from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
 from sfumato.data.read_result import UNREADABLE
 from sfumato.dp.algorithms.base import Algorithm
-from sfumato.dp.algorithms.declared_values import refuse_many
 from sfumato.dp.book import Book, drawn
 from sfumato.dp.protected_unit import as_decided
 from sfumato.dp.sql.reading.catalogue import KnownTable
@@ -59,8 +58,6 @@ def charged_run(
     rehearsal = _WithoutRows(data.relation.schema())
     rehearsed = algorithm.run(replace(data, relation=rehearsal), randomness=default("refusals first"))
     _check_rights(data.relation, rehearsal.read)
-    if algorithm.reads_records(data):
-        refuse_many(data)
     charge = Charge(LossAmount.of(algorithm.loss()), Protected.of(_about(rehearsed, algorithm, table.unit)))
     request = {"method": {"name": algorithm.name, **algorithm.parameters()}, "run": secrets.token_hex(16)}
     reservation = book.reserve(dataset, analyst, charge, digest(request))

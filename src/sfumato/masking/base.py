@@ -38,6 +38,7 @@ from sfumato.masking.transparency import VisibleTable, fits, transparency_of
 
 if TYPE_CHECKING:
     from sfumato.engines.sources import TableLike
+    from sfumato.masking.engine_rows import EngineChange, EngineRows
     from sfumato.masking.shown_rows import ShownRows
 
 Int = NDArray[np.int64]
@@ -158,6 +159,12 @@ class Mask(Declared, ABC):
     @abstractmethod
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
         """Mask the records of one stratum."""
+
+    def in_engine(self, rows: EngineRows) -> EngineChange:
+        """Mask rows that stay in their engine, by plans; refused where the method cannot be computed there."""
+        from sfumato.masking.engine_rows import needs_all_records
+
+        raise needs_all_records(self)
 
     @abstractmethod
     def keeps(self) -> tuple[Kept, ...]:

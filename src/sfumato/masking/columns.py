@@ -29,7 +29,7 @@ DifferentColumns = Annotated[
     tuple[str, ...], Each(Text("the name of a column"), different=True, what="a list of different columns")
 ]
 
-_WORDS = {"number": "numbers", "ordered": "ordered categories", "category": "categories"}
+WORDS = {"number": "numbers", "ordered": "ordered categories", "category": "categories"}
 
 
 def microdata(data: TableLike) -> Microdata:
@@ -73,9 +73,9 @@ def check_columns(mask: Mask, records: Records) -> None:
     faults = []
     for column in records.columns:
         if column.kind not in mask.handles:
-            able = " and ".join(_WORDS[kind] for kind in ("number", "ordered", "category") if kind in mask.handles)
+            able = " and ".join(WORDS[kind] for kind in ("number", "ordered", "category") if kind in mask.handles)
             faults.append(
-                f"column '{column.name}' holds {_WORDS[column.kind]}, and {name} masks {able} only; "
+                f"column '{column.name}' holds {WORDS[column.kind]}, and {name} masks {able} only; "
                 "leave it out of columns=(…) and mask it by another method"
             )
         elif not column.known.any():

@@ -20,8 +20,9 @@ from sfumato.data.schema import Schema
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import in_memory
+from sfumato.masking.engine_rows import EngineChange, EngineRows
 from sfumato.masking.shown_rows import ShownRows
-from sfumato.masking.transparency import Test, VisibleTable, can_be_published_by
+from sfumato.masking.transparency import Test, VisibleTable, can_be_published_by, transparency_of
 
 
 class _AnyMask(Range):
@@ -82,6 +83,17 @@ class Combined(Mask):
             published={"steps": [dict(outcome.result.transparency) for outcome in outcomes]},
             details={"steps": [dict(outcome.details) for outcome in outcomes]},
         )
+
+    def in_engine(self, rows: EngineRows) -> EngineChange:
+        """Each part masks what the parts before it made; draws of a part are its own."""
+        changes: list[EngineChange] = []
+        for place, mask in enumerate(self.masks):
+            change = mask.in_engine((changes[-1].rows if changes else rows).at_step(place))
+            changes.append(change)
+        steps = [transparency_of(mask, each.columns, [each.published]) for mask, each in zip(self.masks, changes, strict=True)]
+        names = tuple(dict.fromkeys(name for change in changes for name in change.columns))
+        last = replace(changes[-1].rows, step=rows.step)
+        return EngineChange(last, names, {"steps": steps}, {"steps": [dict(change.details) for change in changes]})
 
     def columns_of(self, schema: Schema, names: Sequence[str]) -> tuple[str, ...]:
         """The columns of all parts, each once."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.core import randomness as sources_of_randomness
-from sfumato.core.errors import forgetting
+from sfumato.core.errors import InputError, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.params import require
 from sfumato.core.plain_data import Plain
@@ -25,12 +25,13 @@ from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
 from sfumato.report.checklist import answers_of
 from sfumato.workflow.contents.base import DEMONSTRATION, Content, Draft, Promise
 from sfumato.workflow.contents.rows import Rows
+from sfumato.workflow.contents.stored_rows import StoredRows
 from sfumato.workflow.publishing.claims import References, each_once
 from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, released_schema
 from sfumato.workflow.publishing.publish import publish
 from sfumato.workflow.publishing.scoring import Attacked, Checks, Measured
 from sfumato.workflow.release import Release
-from sfumato.workflow.verifying.transparency import HIDDEN_POPULATION, PUBLIC_POPULATION
+from sfumato.workflow.verifying.transparency import HIDDEN_POPULATION, PUBLIC_POPULATION, SAMPLE
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from sfumato.masking.base import Mask
     from sfumato.report.content import Answer
     from sfumato.wire.keys import OwnerKey
-    from sfumato.workflow.contents.stored_rows import StoredRows
 
 C = TypeVar("C", bound=Content)
 
@@ -63,6 +63,7 @@ class ReleaseRequest:
     answers: Mapping[str, Answer] = field(repr=False)
     progress: Progress = field(default=silent, repr=False)
     in_engine: bool = False  # no row may come into this process
+    sampled_of: int | None = None  # how many records there were, where a sample of them is protected
 
     @property
     def by_frequency(self) -> list[str]:
@@ -94,7 +95,9 @@ class ReleaseRequest:
         """The draft of what a method made: its rows, and what is promised and told about them. Columns with `other_values` show
         other ones than the records behind them had."""
         private = self.randomness.private
-        notices = (*notices, *_notices_about(content, self.plan, other_values))
+        sample = {} if self.sampled_of is None else {"sample": SAMPLE}
+        owners = {} if self.sampled_of is None else {"sample": f"{len(self.people):,} of {self.sampled_of:,} records"}
+        notices = (*notices, *sample.values(), *_notices_about(content, self.plan, other_values))
         return Draft(
             content=content,
             promises=tuple(Promise(each) for each in guarantees),
@@ -104,10 +107,11 @@ class ReleaseRequest:
             fingerprint=self.references.original_digest,
             transparency={
                 **transparency,
-                **_about_population(self, masked=isinstance(content, Rows) and content.masked is not None),
+                **sample,
+                **_about_population(self, masked=isinstance(content, (Rows, StoredRows)) and bool(content.masked)),
             },
             notices=notices if private else (*notices, DEMONSTRATION),
-            details=details,
+            details={**details, **owners},
             recipe=dict(self.recipe),
             answers=self.answers,
         )
@@ -135,6 +139,7 @@ def protect(
     overwrite: bool = False,
     sign: Path | str | None = None,
     memory: int | str | None = None,
+    sample: int | None = None,
     progress: Progress = silent,
 ) -> Release[Rows | StoredRows]:
     """Protect a table and certify what was reached.
@@ -155,7 +160,11 @@ def protect(
     With a `destination` the rows stay in their engine, which recodes and writes them itself: into a new folder, where the
     release appears whole (Parquet files in `public/data`, certificate, cards; `sign` names the file of a signing key), or into
     the table `table_name` of a DuckDB file, of a PostgreSQL database (URL) or of Spark (`spark:catalogue.schema.table`).
-    `overwrite` replaces what is there. `memory` is what the cells of the table may take here, such as "2GB".
+    `overwrite` replaces what is there. `memory` is what the cells of the table may take here, such as "2GB". Masks that are no
+    matter of single records, such as microaggregation, are refused there.
+
+    `sample` protects so many of the records in this process, drawn uniformly by the engine that holds them; the release says that
+    it is a sample, and `details` of how many.
     """
     from sfumato.masking.base import Mask
     from sfumato.wire.keys import owner_key_of
@@ -166,12 +175,22 @@ def protect(
     promised = each_once(guarantees)
     source = microdata_of(data, schema)
     register = population_of(population, source.schema, public=population_public)
-    place = _destination(destination, table_name, chosen, overwrite=overwrite, sign=sign, memory=memory)
-    with _held(source, register, in_memory=isinstance(chosen, Mask)) as (people, compared):
+    place = _destination(destination, table_name, source, overwrite=overwrite, sign=sign, memory=memory)
+    require(sample is None or place is None, "a sample is protected in this process: leave destination= or sample= out")
+    randomness, sampled_of = sources_of_randomness.default(seed), None
+    if sample is not None:
+        from sfumato.workflow.publishing.sampled_rows import sample_of
+
+        source, sampled_of = sample_of(source, sample, randomness)
+    in_memory = isinstance(chosen, Mask) and place is None
+    if in_memory:
+        _refuse_too_many_records(source)
+    with _held(source, register, in_memory=in_memory) as (people, compared):
         plan = plan_columns(people, promised, population=compared is not None, masked=isinstance(chosen, Mask))
         check_size(len(people), promised)
-        randomness = sources_of_randomness.default(seed)
         owner_key = owner_key_of(key, randomness)
+        if isinstance(chosen, Mask) and place is not None:  # what is usual for a mask compares records
+            utility, risk = (() if each is None else each for each in (utility, risk))
         checks = Checks.of(utility, risk, attacks, method=chosen, published=plan.schema, population=compared)
         stated = answers_of(answers or {})
         request = ReleaseRequest(
@@ -186,8 +205,9 @@ def protect(
             stated,
             progress,
             in_engine=place is not None,
+            sampled_of=sampled_of,
         )
-        if place is not None and not isinstance(chosen, Mask):
+        if place is not None:
             from sfumato.workflow.publishing.forecast import memory_of
             from sfumato.workflow.publishing.storing import store
 
@@ -203,25 +223,18 @@ def protect(
 def _destination(
     destination: str | Path | None,
     table_name: str | None,
-    method: Search | Mask,
+    source: Microdata,
     *,
     overwrite: bool,
     sign: Path | str | None,
     memory: int | str | None,
 ) -> Destination | None:
     """Where the engine writes the rows, checked before the long work; None where they come into this process."""
-    from sfumato.masking.base import Mask
-
     if destination is None:
         spare = {"table_name": table_name, "overwrite": overwrite, "sign": sign, "memory": memory}
         named = [name for name, value in spare.items() if value]
         require(not named, f"{', '.join(named)} is about a destination: pass destination= as well, or save the release")
         return None
-    require(
-        not isinstance(method, Mask),
-        f"{type(method).__name__} changes single records and is not written by an engine: leave destination= out, and mask the "
-        "table, or a stated sample of it, in this process",
-    )
     from sfumato.engines.staging.destinations import ParquetFolder, check_destination, destination_of
     from sfumato.workflow.publishing.appearing import check_place
     from sfumato.workflow.publishing.forecast import memory_of
@@ -237,8 +250,19 @@ def _destination(
         )
         check_place(Path(os.path.abspath(place.path)), overwrite=overwrite)
     else:
-        check_destination(place)
+        check_destination(place, source.relation)
     return place
+
+
+def _refuse_too_many_records(source: Microdata) -> None:
+    """A mask in this process holds every record, several times over."""
+    from sfumato.masking.engine_rows import MOST_RECORDS
+
+    if source.relation.engine != "memory" and len(source) > MOST_RECORDS:
+        raise InputError(
+            f"the table has {len(source):,} records, and a mask in this process takes at most {MOST_RECORDS:,}. Let the engine "
+            "mask them (destination=, --destination), or mask a uniform sample (sample=100_000, --sample 100000)."
+        )
 
 
 def mask(

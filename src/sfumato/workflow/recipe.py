@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LEDGER = "sfumato-ledger.db"
 #: Keys that say where this release went: a recipe that is kept with it goes elsewhere.
-_PLACES_OF_THIS_RELEASE = ("output", "overwrite", "write", "destination", "destination_table")
+_PLACES_OF_THIS_RELEASE = ("output", "overwrite", "write", "destination", "destination_table", "memory")
 _LOG = logging.getLogger("sfumato")
 
 
@@ -75,6 +75,7 @@ class Recipe(Frozen):
     the rows into a database too, `answers` answers the questions of the checklist that no program can. `destination` lets the
     engine that holds the table write the rows itself, into a folder or into the table `destination_table` of a database, with
     no row in this process; `memory` is what the cells of the table may take here. `engine` says where a file is read.
+    `sample` protects so many of the records in this process.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -94,6 +95,7 @@ class Recipe(Frozen):
     destination: str | None = None
     destination_table: str | None = None
     memory: str | None = None
+    sample: int | None = Field(default=None, ge=1)
     engine: Literal["memory", "duckdb", "postgres", "spark"] | None = None
     format: Literal["parquet", "csv"] = "parquet"
     overwrite: bool = False
@@ -189,6 +191,7 @@ class Recipe(Frozen):
             seed=self.seed,
             key=None if self.key is None else Path(self.place(self.key)),
             recipe=self.kept(),
+            sample=self.sample,
             progress=progress,
             **stored,
         )

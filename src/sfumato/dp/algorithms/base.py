@@ -47,10 +47,6 @@ class Algorithm(Declared, ABC):
     ) -> Outcome[Any]:  # the artefact
         """The private artefact: an Arrow table or plain data (mappings, lists, numbers, texts)."""
 
-    def reads_records(self, data: Microdata) -> bool:
-        """Whether a run reads the rows into this process; False where an engine counts them. It depends on declarations alone."""
-        return True
-
     def contribution(self, unit: str) -> str | None:
         """How many rows of one unit count, in words; None where all do."""
         return counted_rows(getattr(self, "max_rows", None), unit)

@@ -20,12 +20,9 @@ from sfumato.data.schema import Column
 from sfumato.data.values import texts, valid_texts
 from sfumato.dp.protected_unit import refuse_undecided
 from sfumato.engines.distinct_units import distinct_units
-from sfumato.engines.sql.relation import SqlRelation, lenient
+from sfumato.engines.sql.relation import lenient
 
 Codes = NDArray[np.int64]
-
-#: Rows that stay in an engine are read into this process up to this many.
-MOST_RECORDS = 20_000_000
 
 #: A number becomes a whole number of steps from the lower bound; this many steps reach the upper bound.
 STEPS = 1 << 20
@@ -129,24 +126,9 @@ def read(data: Microdata, names: Sequence[str | None], *, for_owner: bool = Fals
         refuse_undecided(data.schema)
     columns = list(dict.fromkeys(name for name in names if name is not None))
     refuse_untyped(data, columns)
-    refuse_many(data)
     relation = lenient(distinct_units(data.relation, data.schema.unit if data.schema.unit in columns else None))
     schema = pa.schema([relation.schema().field(name) for name in columns])
     return pa.Table.from_batches(list(relation.batches(columns)), schema=schema)
-
-
-def refuse_many(data: Microdata) -> None:
-    """What looks at single records is refused on tables in an engine that this process may have no room for.
-
-    It reveals that the table has more than that many rows, and nothing else about it.
-    """
-    relation = lenient(getattr(data.relation, "held", data.relation))
-    if isinstance(relation, SqlRelation) and relation.count() > MOST_RECORDS:
-        raise Unsupported(
-            f"this would read single records of '{data.schema.dataset}', which has more than {MOST_RECORDS:,} rows and stays in "
-            f"{relation.engine}. Use an algorithm of counts (PrivateHistogram, PrivateQuantiles, TopK of values, Mst, Aim), "
-            'run it on a public part or a sample of the table, or read the table into memory first (engine="memory")'
-        )
 
 
 def refuse_untyped(data: Microdata, names: Sequence[str]) -> None:

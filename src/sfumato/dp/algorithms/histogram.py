@@ -198,11 +198,6 @@ class PrivateHistogram(RowBounded):
             code = code[kept]
         return np.bincount(code, minlength=math.prod(map(_size, cells))).astype(np.int64)
 
-    def reads_records(self, data: Microdata) -> bool:
-        cells, unit = self._declared(data)
-        relation = rows_in_engine(data, [*self.columns, unit, self.order])
-        return relation is None or self._engine_codes(relation, cells) is None
-
     @staticmethod
     def _engine_codes(relation: SqlRelation, cells: Sequence[Bins | Categories]) -> list[Code] | None:
         """The cells as codes that the engine computes; None where it cannot."""

@@ -112,9 +112,6 @@ class PrivateQuantiles(RowBounded):
         """The standard deviation of a rank."""
         return {"rank_deviation": self.error().deviation}
 
-    def reads_records(self, data: Microdata) -> bool:
-        return self._histogram(self._axis(data)).reads_records(data)
-
     def leaf_counts(self, data: Microdata, randomness: Randomness | None = None) -> tuple[Axis, NDArray[np.int64]]:
         """The exact counts of the leaves after bounding: the owner's, not for release."""
         axis = self._axis(data)

@@ -148,11 +148,6 @@ class TopK(RowBounded):
         kept = mentioned.bounded(self.kept_rows, self.bounding, source) if self.repeats else mentioned.distinct()
         return candidates, kept.counts()
 
-    def reads_records(self, data: Microdata) -> bool:
-        candidates = self._declared(data)
-        relation = rows_in_engine(data, [self.column, data.schema.unit])
-        return relation is None or self._engine_code(data, relation, candidates, asking=False) is None
-
     def _engine_code(self, data: Microdata, relation: SqlRelation, candidates: Sequence[str], *, asking: bool) -> Code | None:
         """The candidates as codes that the engine computes; None where a value holds several."""
         described = data.schema.columns.get(self.column)

@@ -170,11 +170,6 @@ class Synthesis(Algorithm):
             ],
         )
 
-    def reads_records(self, data: Microdata) -> bool:
-        domain = declared_domain(data.schema, data.column_names, bins=self.bins, missing=self.missing, who=self.name)
-        relation = rows_in_engine(data, [*domain.names, data.schema.unit])
-        return relation is None or engine_codes(domain, _kinds(relation, domain)) is None
-
     def _records(self, data: Microdata, domain: Domain, source: Randomness) -> tuple[Marginals, EveryRecord]:
         """Counts of the records that count, and every record for the owner's report."""
         unit = data.schema.unit

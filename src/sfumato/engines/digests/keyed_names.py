@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ from sfumato.core.errors import MissingColumn, Unsupported, all_at_once
 from sfumato.engines.class_queries import table_fields
 from sfumato.engines.digests.row_text import as_octets, call, hex_digits, hexadecimal, sha256, valid_text, whole_of_hex
 from sfumato.engines.digests.secret_columns import SECRET
-from sfumato.engines.expressions import Dialect, Function, Kind, Literal, Reference, RowFunction, expect
+from sfumato.engines.expressions import Dialect, Expression, Function, Kind, Literal, Reference, RowFunction, expect
 from sfumato.engines.functions.dates import in_calendar
 from sfumato.engines.plan import Join, Named, Plan, Project, Scan, column, columns
 from sfumato.engines.sql.values import as_kind, text_literal, type_named
@@ -52,11 +52,9 @@ def with_keyed_names(plan: Plan, names: Mapping[str, Naming], key: bytes) -> tup
     if not names:
         return plan, {}
     places = {name: place for place, name in enumerate(names)}
-    keys = _key_table(names, key)
-    numbered = Project(plan, (*map(column, kinds), Named(_ONE, Literal(1))))
-    joined = Join(numbered, Scan(KEYS, table_fields(keys)), ((_ONE, _ONE),), nulls="drop")
+    keys = key_table([naming.prefix for naming in names.values()], key)
     # The key ends here: above this projection no row carries it.
-    digests = Project(joined, tuple(_digested(name, places) for name in kinds))
+    digests = Project(beside_key(plan, KEYS, keys), tuple(_digested(name, places) for name in kinds))
     shown = (Named(n, Base32(Reference(n), names[n].length)) if n in names else column(n) for n in kinds)
     return Project(digests, tuple(shown)), {KEYS: keys}
 
@@ -64,7 +62,18 @@ def with_keyed_names(plan: Plan, names: Mapping[str, Naming], key: bytes) -> tup
 def _digested(name: str, places: Mapping[str, int]) -> Named:
     if name not in places:
         return column(name)
-    return Named(name, KeyedDigest((Reference(name), Reference(_inner(places[name])), Reference(_OUTER))))
+    return Named(name, keyed_digest(Reference(name), places[name]))
+
+
+def beside_key(plan: Plan, table: str, keys: pa.Table) -> Plan:
+    """Every row beside the key, an uploaded `table` of one row; whoever projects next leaves the key behind."""
+    numbered = Project(plan, (*map(column, columns(plan)), Named(_ONE, Literal(1))))
+    return Join(numbered, Scan(table, table_fields(keys)), ((_ONE, _ONE),), nulls="drop")
+
+
+def keyed_digest(message: Expression, place: int) -> KeyedDigest:
+    """The digest of a message beside the key, behind the prefix at this place of the key's table."""
+    return KeyedDigest((message, Reference(_inner(place)), Reference(_OUTER)))
 
 
 def _not_named(names: Mapping[str, Naming], kinds: Mapping[str, Kind]) -> Iterator[str]:
@@ -80,10 +89,11 @@ def _inner(place: int) -> str:
     return f"{SECRET}inner {place}"
 
 
-def _key_table(names: Mapping[str, Naming], key: bytes) -> pa.Table:
+def key_table(prefixes: Sequence[bytes], key: bytes) -> pa.Table:
+    """The table of one row to upload: the key's blocks, the inner one followed by each prefix."""
     block = (hashlib.sha256(key).digest() if len(key) > _BLOCK else key).ljust(_BLOCK, b"\x00")
     inner, outer = (bytes(octet ^ pad for octet in block) for pad in (0x36, 0x5C))
-    blocks = {_inner(place): inner + naming.prefix for place, naming in enumerate(names.values())}
+    blocks = {_inner(place): inner + prefix for place, prefix in enumerate(prefixes)}
     secret = {name: pa.array([octets], pa.binary()) for name, octets in ({_OUTER: outer} | blocks).items()}
     return pa.table({_ONE: pa.array([1], pa.int64()), **secret})
 

@@ -18,4 +18,4 @@ def holds_secret(names: Iterable[str]) -> bool:
 def refuse_secret(names: Iterable[str], why: str) -> None:
     """Refuse to bring secret columns to a place where they could be read."""
     if holds_secret(names):
-        raise Unsupported(f"pseudonyms cannot be computed there without showing their key: {why}")
+        raise Unsupported(f"pseudonyms and draws cannot be computed there without showing their key: {why}")

@@ -7,11 +7,13 @@ control", Wiley 2012, section 3.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.core.ranges import Because, ByName, Each, Value, Whole
@@ -19,11 +21,15 @@ from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
+from sfumato.data.relation import COUNT
 from sfumato.data.schema import Column
 from sfumato.data.shown_levels import MOST_LEVELS
 from sfumato.data.values import CodedText, text_of
+from sfumato.engines.expressions import Reference
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.engine_rows import EngineChange, EngineRows
+from sfumato.masking.engine_summaries import masked_columns
 from sfumato.masking.shown_rows import ShownRows
 
 
@@ -85,21 +91,31 @@ class Generalisation(Mask):
         name = type(self).__name__
         faults = []
         for column in records.names:
-            level = self.levels.get(column)
-            height = _tree(people, column).height if level is not None else 0
-            if level is not None and level > height:
-                faults.append(f"column '{column}' has no level {level}: its hierarchy ends at {height}")
-            elif level is None and self.fewer_than is None and not self._hidden(column) & set(_texts(people, column)):
-                faults.append(
-                    f"column '{column}' has neither a level nor a value that is suppressed, so it would stay as it is; name a "
-                    "value that occurs, or leave it out of columns=(…)"
-                )
-        all_at_once(ParameterError, name, faults)
+            leveled = column in self.levels
+            height = _tree(people, column).height if leveled else 0
+            faults.append(self._fault(column, height, set() if leveled else set(_texts(people, column))))
+        all_at_once(ParameterError, name, filter(None, faults))
         if self.fewer_than is not None and records.size < self.fewer_than:
             raise Unsupported(
                 f"{name}: fewer_than={self.fewer_than} is more than there are records, {records.size:,} (in a stratum, where "
                 "there are strata)"
             )
+
+    def _fault(self, column: str, height: int, texts: Collection[str | None]) -> str:
+        """Why a column with a hierarchy of this height, or with these texts, cannot be masked; empty where it can."""
+        level = self.levels.get(column)
+        if level is not None and level > height:
+            return f"column '{column}' has no level {level}: its hierarchy ends at {height}"
+        if (
+            level is None
+            and self.fewer_than is None
+            and self._hidden(column).isdisjoint(text for text in texts if text is not None)
+        ):
+            return (
+                f"column '{column}' has neither a level nor a value that is suppressed, so it would stay as it is; name a value "
+                "that occurs, or leave it out of columns=(…)"
+            )
+        return ""
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
         """Recode each column by its distinct texts; hierarchies stand on the whole table, whatever the stratum."""
@@ -120,6 +136,46 @@ class Generalisation(Mask):
             suppressed[name] = int((shown.codes == labels.index(ROOT)).sum()) if ROOT in labels else 0
             different[name] = int((shown.counts() > 0).sum())
         return Change(values, details={"suppressed": suppressed, "different_values": different})
+
+    def in_engine(self, rows: EngineRows) -> EngineChange:
+        """Each different value is looked up in a table of what is shown for it."""
+        name, names = type(self).__name__, masked_columns(self, rows)
+        if self.fewer_than is not None and rows.size < self.fewer_than:
+            raise Unsupported(f"{name}: fewer_than={self.fewer_than} is more than there are records, {rows.size:,}")
+        shown = {column: self._shown_in_engine(rows, column) for column in names}
+        all_at_once(ParameterError, name, (fault for fault, _ in shown.values() if fault))
+        for place, (column, (_, table)) in enumerate(shown.items()):
+            key, text = table.column_names
+            rows = rows.looked_up(table.rename_columns([key, f"{text} {place}"]), {column: key})
+            rows = rows.replaced({column: (Reference(f"{text} {place}"), pa.string())}, [f"{text} {place}"])
+        return EngineChange(rows, names)
+
+    def _shown_in_engine(self, rows: EngineRows, name: str) -> tuple[str, pa.Table]:
+        """What keeps a column from being masked, if anything, and what is shown for each of its values."""
+        answer = rows.counted([name])
+        counts = answer.column(COUNT).to_numpy().astype(np.int64)
+        coded = CodedText.of(answer.column(name))
+        present = coded.codes >= 0
+        weights = np.bincount(coded.codes[present], weights=counts[present], minlength=len(coded.values)).astype(np.int64)
+        listed = dict(sorted(zip(coded.values.to_pylist(), weights.tolist(), strict=True)))
+        level, hidden = self.levels.get(name), self._hidden(name)
+        described = rows.schema.columns.get(name, Column())
+        tree = (
+            hierarchy_builders.build(name, described, list(listed), list(listed.values()), rows.schema.folder) if level else None
+        )
+        fault = self._fault(name, 0 if tree is None else tree.height, set(listed))
+        if fault:
+            return fault, answer
+        texts = [
+            ROOT if text in hidden else text if tree is None or level is None else tree.generalise(text, level)
+            for text in coded.values.to_pylist()
+        ]
+        by_text = CodedText(np.arange(len(texts), dtype=np.int32), coded.values).with_values(texts)
+        if self.fewer_than is not None:
+            totals = np.bincount(by_text.codes, weights=weights, minlength=len(by_text.values)).astype(np.int64)
+            by_text = _without_rare(by_text, self.fewer_than, totals)
+        shown = by_text.to_arrow().cast(pa.string()).take(pa.array(coded.codes[present]))
+        return "", pa.table({"\x00value": answer.column(name).filter(pa.array(present)), "\x00shown": shown})
 
     def disproved_by(self, shown: ShownRows) -> bool:
         """Where a column is no text, or shows what is suppressed or too rare. Hierarchies stay with the owner of masked rows, so
@@ -162,9 +218,10 @@ def _tree(people: Microdata, name: str) -> Hierarchy:
     return tree
 
 
-def _without_rare(shown: CodedText, fewest: int) -> CodedText:
-    """Rare texts become `*`; so do the rarest of the others while those with `*` are fewer than `fewest`."""
-    counts = shown.counts()
+def _without_rare(shown: CodedText, fewest: int, totals: NDArray[np.int64] | None = None) -> CodedText:
+    """Rare texts become `*`; so do the rarest of the others while those with `*` are fewer than `fewest`. `totals` says how many
+    records show each text, where the codes are not those of records."""
+    counts = shown.counts() if totals is None else totals
     texts: list[str | None] = list(shown.values.to_pylist())
     starred = {place for place, text in enumerate(texts) if text == ROOT or 0 < counts[place] < fewest}
     pool = int(sum(counts[place] for place in starred))

@@ -21,8 +21,16 @@ from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.core.ranges import ByName, Either, Number
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import LARGEST_WHOLE, SECOND, NumberColumn, Records
+from sfumato.engines.digests.keyed_draws import EXACT_BITS, exact_draw
+from sfumato.engines.expressions import And, Arithmetic, Cast, Choose, Compare, Expression, Not, Or, Reference
+from sfumato.engines.expressions import Literal as Constant
+from sfumato.engines.functions.numbers import Divide, Floor, Rounded
+from sfumato.engines.functions.plain_arithmetic import Affine
+from sfumato.engines.plan import AggregateColumn
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.engine_rows import EngineChange, EngineRows
+from sfumato.masking.engine_summaries import NumberSummary, masked_columns, summaries
 from sfumato.masking.shown_rows import ShownRows
 
 Real = NDArray[np.float64]
@@ -66,30 +74,38 @@ class Rounding(Mask):
 
     def check(self, records: Records, people: Microdata) -> None:
         """Every column needs a base that fits it and changes it."""
-        name = type(self).__name__
-        if isinstance(self.base, Mapping):
-            lacking = [column for column in records.names if column not in self.base]
-            stray = sorted(set(self.base) - set(records.names))
-            if lacking or stray:
-                what = (
-                    f"no base is given for column '{lacking[0]}'" if lacking else f"'{stray[0]}' is not among the masked columns"
-                )
-                raise ParameterError(f"{name}: {what}")
+        self._refuse_bases(records.names)
         faults = []
         for column in records.numbers:
             base = self._base(column.name)
-            whole = pa.types.is_date(column.arrow) or (column.whole and self.whole)
-            if whole and base != math.floor(base):
-                faults.append(
-                    f"column '{column.name}' holds whole numbers, but a fractional base gives fractional values; use a whole "
-                    "base, or whole=False to publish real numbers"
-                )
-            elif whole and base > LARGEST_WHOLE:
-                faults.append(f"the base of column '{column.name}' lies beyond 2^53, where whole numbers are no longer exact")
+            fault = self._misfit(column.name, column.whole, base, dates=pa.types.is_date(column.arrow))
+            if fault is not None:
+                faults.append(fault)
             # within a stratum all values may be multiples by chance; a whole column of them is rounded to itself
             elif (column.whole and base == 1) or (not self.strata and _multiples(column, base)):
-                faults.append(f"every value of column '{column.name}' is a multiple of its base already; use a larger base")
-        all_at_once(Unsupported, name, faults)
+                faults.append(_all_multiples(column.name))
+        all_at_once(Unsupported, type(self).__name__, faults)
+
+    def _refuse_bases(self, names: tuple[str, ...]) -> None:
+        if not isinstance(self.base, Mapping):
+            return
+        lacking = [column for column in names if column not in self.base]
+        stray = sorted(set(self.base) - set(names))
+        if lacking or stray:
+            what = f"no base is given for column '{lacking[0]}'" if lacking else f"'{stray[0]}' is not among the masked columns"
+            raise ParameterError(f"{type(self).__name__}: {what}")
+
+    def _misfit(self, name: str, is_whole: bool, base: float, *, dates: bool = False) -> str | None:
+        """Why the base does not fit a column of whole numbers."""
+        whole = dates or (is_whole and self.whole)
+        if whole and base != math.floor(base):
+            return (
+                f"column '{name}' holds whole numbers, but a fractional base gives fractional values; use a whole base, or "
+                "whole=False to publish real numbers"
+            )
+        if whole and base > LARGEST_WHOLE:
+            return f"the base of column '{name}' lies beyond 2^53, where whole numbers are no longer exact"
+        return None
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
         """Round each column."""
@@ -108,6 +124,51 @@ class Rounding(Mask):
             present = column.known
             unchanged[column.name] = float((chosen[present] == steps[present]).mean()) if present.any() else 0.0
         return Change(values, details={"unchanged": unchanged})
+
+    def in_engine(self, rows: EngineRows) -> EngineChange:
+        """Multiples by arithmetic; at random by comparing a draw with the part of a base above the multiple below."""
+        name, names = type(self).__name__, masked_columns(self, rows)
+        self._refuse_bases(names)
+        columns = summaries(self, rows, names, moments=False)
+        all_at_once(Unsupported, name, [fault for each in columns.values() for fault in self._faults_in_engine(rows, each)])
+        rows, held = rows.drawn(f"{name} {each}" for each in names) if self.draws else (rows, {})
+        steps = {each: f"\x00steps {place}" for place, each in enumerate(names)}
+        rows = rows.with_columns({steps[each]: _steps(each, self._base(each)) for each in names})
+        masked = {
+            each.name: self._rounded(each, Reference(steps[each.name]), held.get(f"{name} {each.name}"))
+            for each in columns.values()
+        }
+        return EngineChange(rows.replaced(masked, (*held.values(), *steps.values())), names)
+
+    def _faults_in_engine(self, rows: EngineRows, column: NumberSummary) -> list[str]:
+        base = self._base(column.name)
+        farthest = LARGEST_WHOLE / 10 ** _decimals(base) / 2
+        if (fault := self._misfit(column.name, column.whole, base)) is not None:
+            return [fault]
+        if max(abs(column.low), abs(column.high)) / base >= farthest or max(abs(column.low), abs(column.high)) >= farthest:
+            return [f"column '{column.name}' has values beyond what its base can count; use a larger base"]
+        counted = rows.with_columns({"\x00steps": _steps(column.name, base)})
+        other = AggregateColumn("others", "count", where=Not(_is_multiple(Reference("\x00steps"))))
+        if (column.whole and base == 1) or not counted.ask([other]).column(0)[0].as_py():
+            return [_all_multiples(column.name)]
+        return []
+
+    def _rounded(self, column: NumberSummary, steps: Expression, drawn: str | None) -> tuple[Expression, pa.DataType]:
+        base = self._base(column.name)
+        nearest = Rounded(steps, 0)
+        if drawn is not None:
+            below = Floor(steps)
+            up_to = Affine((below, exact_draw(drawn), Constant(2.0**-EXACT_BITS)))
+            goes_up = Compare("<", up_to, steps)
+            up = Cast(Arithmetic("+", below, Constant(1)), "integer")
+            multiple: Expression = Choose(((_is_multiple(steps), nearest), (goes_up, up)), below)
+        else:
+            multiple = nearest
+        if column.whole and self.whole:
+            return Cast(Arithmetic("*", multiple, Constant(int(base))), "integer"), pa.int64()
+        value: Expression = Arithmetic("*", Cast(multiple, "number"), Constant(base))
+        decimals = _decimals(base)
+        return (Rounded(value, decimals) if 0 < decimals <= 15 else value), pa.float64()
 
     @property
     def draws(self) -> bool:
@@ -129,6 +190,25 @@ class Rounding(Mask):
 
     def _base(self, column: str) -> float:
         return float(self.base[column] if isinstance(self.base, Mapping) else self.base)
+
+
+def _all_multiples(name: str) -> str:
+    return f"every value of column '{name}' is a multiple of its base already; use a larger base"
+
+
+def _steps(name: str, base: float) -> Expression:
+    """A value in bases, in an engine."""
+    return Divide(Reference(name), base)
+
+
+def _is_multiple(steps: Expression) -> Expression:
+    """`_whole` in an engine."""
+    near = Cast(Rounded(steps, 0), "number")
+    apart = Affine((steps, Constant(-1.0), near))
+    close = And(
+        (Compare("<=", apart, Constant(_SLACK)), Compare(">=", apart, Constant(-_SLACK)), Compare("<>", near, Constant(0.0)))
+    )
+    return Or((Compare("=", steps, near), close))
 
 
 def _multiples(column: NumberColumn, base: float) -> bool:

@@ -10,13 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sfumato.core.errors import Unsupported
+from sfumato.core.errors import SfumatoError, Unsupported
 from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Probability
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, NumberColumn, Records
+from sfumato.engines.digests.keyed_draws import exact_draw
+from sfumato.engines.expressions import Compare, Literal
+from sfumato.engines.plan import AggregateColumn
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.engine_rows import EngineChange, EngineRows
+from sfumato.masking.engine_summaries import masked_columns, value_of_rank
 
 
 @dataclass(frozen=True)
@@ -41,11 +46,14 @@ class Sampling(Mask):
 
     def check(self, records: Records, people: Microdata) -> None:
         """The sample must be neither empty nor everybody."""
-        size = self._size(records.size)
-        if not 0 < size < records.size:
+        self._refuse_size(records.size)
+
+    def _refuse_size(self, count: int) -> None:
+        size = self._size(count)
+        if not 0 < size < count:
             what = "nobody" if size == 0 else "everybody"
             raise Unsupported(
-                f"Sampling: a share of {self.share:g} of {records.size:,} records (in a stratum, where there are strata) is "
+                f"Sampling: a share of {self.share:g} of {count:,} records (in a stratum, where there are strata) is "
                 f"{what}; choose another share or coarser strata"
             )
 
@@ -58,6 +66,13 @@ class Sampling(Mask):
         }
         return Change(values, rows, published=self.tells(records.names), details={"records": int(rows.size)})
 
+    def in_engine(self, rows: EngineRows) -> EngineChange:
+        """The records with the smallest draws: as many as asked for, all sets of them equally likely."""
+        self._refuse_size(rows.size)
+        names, size = masked_columns(self, rows), self._size(rows.size)
+        sample = sampled(rows, type(self).__name__, size)
+        return EngineChange(sample, names, self.tells(names), {"records": size})
+
     def tells(self, names: tuple[str, ...]) -> Plain:
         """The share that is published."""
         return {"share": self.share}
@@ -68,3 +83,15 @@ class Sampling(Mask):
 
     def _size(self, count: int) -> int:
         return round(self.share * count)
+
+
+def sampled(rows: EngineRows, purpose: str, size: int) -> EngineRows:
+    """So many of the rows, those with the smallest keyed draws; every set of that size is equally likely."""
+    drawn, held = rows.drawn([purpose])
+    order = exact_draw(held[purpose])
+    last = value_of_rank(drawn, order, size - 1)
+    condition = Compare("<=", order, Literal(int(last)))
+    kept = drawn.ask([AggregateColumn("rows", "count")], where=condition)
+    if int(kept.column(0)[0].as_py()) != size:  # two draws are one: once in 2^52 pairs
+        raise SfumatoError(f"{purpose}: two records drew the same number; try again")
+    return drawn.filtered(condition, size)

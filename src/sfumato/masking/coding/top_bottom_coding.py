@@ -24,8 +24,12 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.records import SECOND, CategoryColumn, Kind, NumberColumn, Records, column_of, mean_of
 from sfumato.data.schema import Column
 from sfumato.data.values import CodedText, as_numbers, text_of
+from sfumato.engines.expressions import Reference
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.counted_columns import CountedColumns
+from sfumato.masking.engine_rows import EngineChange, EngineRows
+from sfumato.masking.engine_summaries import NumberSummary, coded_values, masked_columns, summaries, value_of_rank
 from sfumato.masking.shown_rows import ShownRows
 from sfumato.masking.transparency import Test
 
@@ -83,38 +87,127 @@ class TopBottomCoding(Mask):
     def check(self, records: Records, people: Microdata) -> None:
         """Every column needs a bound that makes sense for it; a mean needs three values behind it."""
         name = type(self).__name__
-        stray = {column for bound in (self.top, self.bottom) if isinstance(bound, Mapping) for column in bound} - {*records.names}
-        if stray:
-            raise ParameterError(f"{name}: bounds are given for '{sorted(stray)[0]}', which is not among the masked columns")
+        self._refuse_stray(records.names)
         faults = []
         for column in records.columns:
-            if _for(self.top, column.name) is None and _for(self.bottom, column.name) is None:
-                faults.append(f"column '{column.name}' has neither a top nor a bottom; give one, or leave it out of columns=(…)")
-                continue
-            if isinstance(column, CategoryColumn) and self.show == "mean":
-                faults.append(f"column '{column.name}' holds ordered categories, which have no mean; use show=\"bound\"")
-                continue
-            low, high = self._bounds(column)
-            if isinstance(column, CategoryColumn) and not all(_can_hold(column, bound) for bound in (low, high)):
-                faults.append(f"column '{column.name}' cannot show its bound, which is no value of its type")
-                continue
-            if low > high:
-                faults.append(f"the bottom of column '{column.name}' lies above its top")
-                continue
-            below, above = _beyond(column, low, high)
-            if self.by == "quantile" and column.known.any() and not (below.any() or above.any()):
-                faults.append(
-                    f"the quantiles of column '{column.name}' code nothing (in a stratum, where there are strata), because too "
-                    'few values are known or too many share the extreme one; merge strata, or give bounds as values (by="value")'
-                )
-                continue
-            few = [int(side.sum()) for side in (below, above) if 0 < int(side.sum()) < _FEWEST_FOR_MEAN]
-            if self.show == "mean" and few:
-                faults.append(
-                    f"fewer than {_FEWEST_FOR_MEAN} values of column '{column.name}' are coded on one side (in a stratum, where "
-                    'there are strata), and their mean would give them away; move the bound or use show="bound"'
-                )
+            fault = self._unbounded(column)
+            if fault is None:
+                low, high = self._bounds(column)
+                below, above = _beyond(column, low, high)
+                fault = self._misplaced(column, low, high, (int(below.sum()), int(above.sum())), bool(column.known.any()))
+            faults += [] if fault is None else [fault]
         all_at_once(Unsupported, name, faults)
+
+    def _refuse_stray(self, names: tuple[str, ...]) -> None:
+        stray = {column for bound in (self.top, self.bottom) if isinstance(bound, Mapping) for column in bound} - {*names}
+        if stray:
+            name = type(self).__name__
+            raise ParameterError(f"{name}: bounds are given for '{sorted(stray)[0]}', which is not among the masked columns")
+
+    def _unbounded(self, column: NumberColumn | CategoryColumn) -> str | None:
+        """Why a column has no bound to be coded at."""
+        if _for(self.top, column.name) is None and _for(self.bottom, column.name) is None:
+            return f"column '{column.name}' has neither a top nor a bottom; give one, or leave it out of columns=(…)"
+        if isinstance(column, CategoryColumn) and self.show == "mean":
+            return f"column '{column.name}' holds ordered categories, which have no mean; use show=\"bound\""
+        return None
+
+    def _misplaced(
+        self, column: NumberColumn | CategoryColumn, low: float, high: float, coded: tuple[int, int], some: bool
+    ) -> str | None:
+        """Why a column cannot be coded at these bounds, beyond which so many values lie."""
+        if isinstance(column, CategoryColumn) and not all(_can_hold(column, bound) for bound in (low, high)):
+            return f"column '{column.name}' cannot show its bound, which is no value of its type"
+        if low > high:
+            return f"the bottom of column '{column.name}' lies above its top"
+        if self.by == "quantile" and some and not any(coded):
+            return (
+                f"the quantiles of column '{column.name}' code nothing (in a stratum, where there are strata), because too few "
+                'values are known or too many share the extreme one; merge strata, or give bounds as values (by="value")'
+            )
+        if self.show == "mean" and any(0 < side < _FEWEST_FOR_MEAN for side in coded):
+            return (
+                f"fewer than {_FEWEST_FOR_MEAN} values of column '{column.name}' are coded on one side (in a stratum, where "
+                'there are strata), and their mean would give them away; move the bound or use show="bound"'
+            )
+        return None
+
+    def in_engine(self, rows: EngineRows) -> EngineChange:
+        """Bounds compared in the engine; quantiles are looked for by counting, means are sums of whole numbers."""
+        name, names = type(self).__name__, masked_columns(self, rows)
+        self._refuse_stray(names)
+        numbers = summaries(self, rows, [each for each in names if rows.column_kind(each) == "number"], moments=False)
+        faults: list[str] = []
+        coded: dict[str, tuple[int, int]] = {}
+        orders: list[CategoryColumn] = []
+        for column in names:
+            if column in numbers:
+                fault, rows, coded[column] = self._coded_numbers(rows, numbers[column])
+            else:
+                counted = CountedColumns.of(rows, [column])
+                orders += counted.columns
+                fault, rows, coded[column] = self._coded_categories(rows, counted)
+            faults += [] if fault is None else [fault]
+        all_at_once(Unsupported, name, faults)
+        idle = [column for column, counts in coded.items() if not any(counts)]
+        sides = {column: dict(zip(("bottom", "top"), counts, strict=True)) for column, counts in coded.items()}
+        return EngineChange(rows, names, {"nothing_coded": idle, _ORDERED: _ordered_codes(orders)}, {"coded": sides})
+
+    def _coded_numbers(self, rows: EngineRows, column: NumberSummary) -> tuple[str | None, EngineRows, tuple[int, int]]:
+        bare = NumberColumn(column.name, np.empty(0), rows.types[column.name])
+        fault = self._unbounded(bare)
+        if fault is not None:
+            return fault, rows, (0, 0)
+        low, high = self._bounds(bare) if self.by == "value" else self._ranked(rows, column)
+        values = coded_values(rows, column, low, high)
+        fault = self._misplaced(bare, low, high, (values.below, values.above), column.count > 0)
+        if fault is not None:
+            return fault, rows, (0, 0)
+        shown = values.means() if self.show == "mean" else (low, high)
+        masked = values.replaced(shown, whole=column.whole)
+        return None, rows.replaced({column.name: (masked, rows.types[column.name])}), (values.below, values.above)
+
+    def _ranked(self, rows: EngineRows, column: NumberSummary) -> tuple[float, float]:
+        """The bounds of `_bounds` for quantiles, found by counting."""
+        bottom, top, value = _for(self.bottom, column.name), _for(self.top, column.name), Reference(column.name)
+        last = column.count - 1
+        low = -math.inf if bottom is None else float(value_of_rank(rows, value, math.ceil(float(bottom) * last)))
+        high = math.inf if top is None else float(value_of_rank(rows, value, math.floor(float(top) * last)))
+        return low, high
+
+    def _coded_categories(self, rows: EngineRows, counted: CountedColumns) -> tuple[str | None, EngineRows, tuple[int, int]]:
+        (column,) = counted.columns
+        fault = self._unbounded(column)
+        present = column.known
+        if fault is None and int(present.sum()) < 2:
+            fault = f"column '{column.name}' has one value only, which cannot be coded; leave it out of columns=(…)"
+        if fault is not None:
+            return fault, rows, (0, 0)
+        low, high = self._bounds(column) if self.by == "value" else self._ranked_codes(column, counted)
+        below, above = _beyond(column, low, high)
+        coded = int(counted.counts[below].sum()), int(counted.counts[above].sum())
+        fault = self._misplaced(column, low, high, coded, bool(present.any()))
+        if fault is not None:
+            return fault, rows, (0, 0)
+        shown = column.restored(np.clip(column.codes, low, high).astype(np.int32)).filter(pa.array(present))
+        values = counted.values.column(0).filter(pa.array(present))
+        rows = rows.looked_up(pa.table({"\x00value": values, "\x00shown": shown}), {column.name: "\x00value"})
+        arrow = shown.type.value_type if pa.types.is_dictionary(shown.type) else shown.type
+        return None, rows.replaced({column.name: (Reference("\x00shown"), arrow)}, ["\x00shown"]), coded
+
+    def _ranked_codes(self, column: CategoryColumn, counted: CountedColumns) -> tuple[float, float]:
+        bottom, top = _for(self.bottom, column.name), _for(self.top, column.name)
+        order = np.argsort(column.codes, kind="stable")
+        order = order[column.codes[order] >= 0]
+        upto = np.cumsum(counted.counts[order])
+        last = int(upto[-1]) - 1
+
+        def at(rank: int) -> float:
+            return float(column.codes[order[int(np.searchsorted(upto, rank, side="right"))]])
+
+        low = -math.inf if bottom is None else at(math.ceil(float(bottom) * last))
+        high = math.inf if top is None else at(math.floor(float(top) * last))
+        return low, high
 
     def change(self, records: Records, draws: Draws, context: Context) -> Change:
         """Code each column."""
@@ -131,7 +224,9 @@ class TopBottomCoding(Mask):
             values[column.name] = shown
             coded[column.name] = {"bottom": int(below.sum()), "top": int(above.sum())}
         idle = [name for name, counts in coded.items() if not any(counts.values())]
-        return Change(values, published={"nothing_coded": idle, _ORDERED: _ordered_codes(records)}, details={"coded": coded})
+        return Change(
+            values, published={"nothing_coded": idle, _ORDERED: _ordered_codes(records.categories)}, details={"coded": coded}
+        )
 
     def tells(self, names: tuple[str, ...]) -> Plain:
         """The columns in which no value lay beyond a bound, and the order of those whose numbers are codes."""
@@ -207,9 +302,9 @@ class TopBottomCoding(Mask):
         return low, high
 
 
-def _ordered_codes(records: Records) -> dict[str, list[str]]:
+def _ordered_codes(columns: Iterable[CategoryColumn]) -> dict[str, list[str]]:
     """The codes, in the order that their owner declared, of columns that look like numbers where they are published."""
-    return {column.name: _codes(column.labels) for column in records.categories if not _is_text(column.arrow)}
+    return {column.name: _codes(column.labels) for column in columns if not _is_text(column.arrow)}
 
 
 def _codes(labels: Iterable[str]) -> list[str]:

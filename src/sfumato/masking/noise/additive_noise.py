@@ -20,8 +20,15 @@ from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Because, Number
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records, magnitude
+from sfumato.engines.expressions import Expression, Reference
+from sfumato.engines.expressions import Literal as Constant
+from sfumato.engines.functions.plain_arithmetic import Affine
+from sfumato.kernels.sampling.cells import normal_cells
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.engine_rows import EngineChange, EngineRows, needs_all_records
+from sfumato.masking.engine_summaries import masked_columns, refuse_little_spread, summaries
+from sfumato.masking.noise.keyed_noise import drawn_numbers, rounded_back_share, shown_number
 from sfumato.masking.noise.moments import (
     LEAST_FREEDOM,
     Real,
@@ -91,6 +98,28 @@ class AdditiveNoise(Mask):
             values[column.name] = self._masked(column, draws)
             unchanged[column.name] = self._unchanged(column)
         return Change(values, published=self.tells(records.names), details={"expected_unchanged": unchanged})
+
+    def in_engine(self, rows: EngineRows) -> EngineChange:
+        """Noise by a table of quantiles; exact moments would need all draws of a column at once."""
+        if self.moments == "exact":
+            raise needs_all_records(self, "noise with exact moments is made of all draws of a column at once")
+        name, names = type(self).__name__, masked_columns(self, rows)
+        columns = summaries(self, rows, names)
+        refuse_little_spread(name, columns)
+        scale, root = scaled_by(self.ratio, self.rescale), math.sqrt(self.ratio)
+        unchanged = {each.name: rounded_back_share(each.grid, root * each.deviation * scale) for each in columns.values()}
+        refuse_rounded_back(name, unchanged, self.may_round_back)
+        drawn = drawn_numbers(rows, name, names, normal_cells())
+        masked = {}
+        for column in columns.values():
+            deviation = Constant(root * column.deviation)
+            value: Expression = Affine((Reference(column.name), drawn.draws[column.name], deviation))
+            if self.rescale:
+                above = Affine((value, Constant(-1.0), Constant(column.mean)))
+                value = Affine((Constant(column.mean), above, Constant(scale)))
+            masked[column.name] = shown_number(value, column, whole=self.whole)
+        changed = drawn.rows.replaced(masked, drawn.helpers)
+        return EngineChange(changed, names, self.tells(names), {"expected_unchanged": unchanged})
 
     def tells(self, names: tuple[str, ...]) -> Plain:
         """The kind of noise, its variance in units of a column's own, and by what the sum was scaled."""

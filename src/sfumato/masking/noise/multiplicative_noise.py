@@ -19,11 +19,21 @@ from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Number, Share
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
+from sfumato.engines.expressions import Arithmetic, Compare, Reference
+from sfumato.engines.expressions import Literal as Constant
+from sfumato.engines.functions.numbers import Bucket
+from sfumato.engines.plan import AggregateColumn, Named
+from sfumato.kernels.sampling.cells import QuantileCells, quantile_cells
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.engine_rows import EngineChange, EngineRows
+from sfumato.masking.engine_summaries import NumberSummary, masked_columns, summaries
+from sfumato.masking.noise.keyed_noise import drawn_numbers, rounded_back_share, shown_number
 from sfumato.masking.noise.moments import Real, refuse_rounded_back, rounded_back
 
 _HALF_STEP = 2.0**-54
+#: Parts of a column's range that are counted in an engine.
+_PARTS = 1024
 
 
 @dataclass(frozen=True)
@@ -65,10 +75,7 @@ class MultiplicativeNoise(Mask):
             if pa.types.is_temporal(column.arrow):
                 faults.append(f"column '{column.name}' holds dates, which cannot be multiplied; use additive noise")
             elif (share := _zero_share(column)) > self.zeros:
-                faults.append(
-                    f"{100 * share:.0f} % of column '{column.name}' is zero (in a stratum, where there are strata) and would "
-                    "stay so; use additive noise, or state with zeros=… which share may stay"
-                )
+                faults.append(_too_many_zeros(column.name, share))
         all_at_once(Unsupported, name, faults)
         refuse_rounded_back(name, {column.name: self._rounded_back(column) for column in records.numbers}, self.may_round_back)
 
@@ -82,6 +89,23 @@ class MultiplicativeNoise(Mask):
             zeros = _zero_share(column)
             unchanged[column.name] = zeros + (1.0 - zeros) * self._rounded_back(column)
         return Change(values, published=self.tells(records.names), details={"expected_unchanged": unchanged})
+
+    def in_engine(self, rows: EngineRows) -> EngineChange:
+        """Factors by a table of quantiles."""
+        name, names = type(self).__name__, masked_columns(self, rows)
+        columns = summaries(self, rows, names)
+        zeros = {each.name: each.zeros / each.count for each in columns.values()}
+        all_at_once(Unsupported, name, (_too_many_zeros(each, share) for each, share in zeros.items() if share > self.zeros))
+        back = {each.name: self._rounded_back_in_engine(rows, each) for each in columns.values()}
+        refuse_rounded_back(name, back, self.may_round_back)
+        drawn = drawn_numbers(rows, name, names, self._cells())
+        masked = {
+            column.name: shown_number(Arithmetic("*", Reference(column.name), drawn.draws[column.name]), column, whole=self.whole)
+            for column in columns.values()
+        }
+        unchanged = {each: zeros[each] + (1.0 - zeros[each]) * back[each] for each in names}
+        changed = drawn.rows.replaced(masked, drawn.helpers)
+        return EngineChange(changed, names, self.tells(names), {"expected_unchanged": unchanged})
 
     def tells(self, names: tuple[str, ...]) -> Plain:
         """The kind of noise and the variance of its factors."""
@@ -113,11 +137,46 @@ class MultiplicativeNoise(Mask):
         cut_off: Real = np.maximum(1.0 + deviation * standard, 1e-12) / _cut_mean(deviation)
         return cut_off
 
+    def _cells(self) -> QuantileCells:
+        """The law of the factors as cells, all of them above 0."""
+        from scipy.special import ndtr, ndtri
+
+        deviation, variance = self.alpha / 100.0, self.factor_variance()
+        if self.law == "lognormal":
+            spread = math.sqrt(math.log1p(deviation**2))
+            cells = quantile_cells(lambda share: np.exp(spread * ndtri(share) - spread**2 / 2), 1.0, variance)
+        else:
+            mass, mean = float(ndtr(1.0 / deviation)), _cut_mean(deviation)
+            cells = quantile_cells(lambda share: (1.0 - deviation * ndtri((1.0 - share) * mass)) / mean, 1.0, variance)
+        if cells.ends[0] <= 0:
+            raise Unsupported("MultiplicativeNoise: factors this spread reach 0 in an engine; use a smaller alpha")
+        return cells
+
+    def _rounded_back_in_engine(self, rows: EngineRows, column: NumberSummary) -> float:
+        """The share of values other than zero, counted in parts of the range."""
+        if column.low == column.high:
+            return rounded_back_share(column.grid, abs(column.low) * math.sqrt(self.factor_variance()))
+        value, deviation = Reference(column.name), math.sqrt(self.factor_variance())
+        asked = (AggregateColumn("count", "count", value), *(AggregateColumn(end, end, value) for end in ("min", "max")))
+        other = Compare("<>", value, Constant(0) if column.whole else Constant(0.0))
+        parts = rows.ask(asked, (Named("\x00part", Bucket(value, column.low, column.high, _PARTS)),), other).to_pylist()
+        shares = [(each["count"], abs(each["min"] + each["max"]) / 2) for each in parts if each["count"]]
+        total = sum(count for count, _ in shares)
+        back = math.fsum(count * rounded_back_share(column.grid, size * deviation) for count, size in shares)
+        return back / max(int(total), 1)
+
     def _rounded_back(self, column: NumberColumn) -> float:
         """The share of values other than zero, which `zeros` distinguishes from them."""
         other = column.take(np.flatnonzero(column.known & (column.values != 0)))
         with np.errstate(over="ignore"):
             return rounded_back(other, np.abs(other.values) * math.sqrt(self.factor_variance()))
+
+
+def _too_many_zeros(column: str, share: float) -> str:
+    return (
+        f"{100 * share:.0f} % of column '{column}' is zero (in a stratum, where there are strata) and would stay so; use "
+        "additive noise, or state with zeros=… which share may stay"
+    )
 
 
 def _zero_share(column: NumberColumn) -> float:

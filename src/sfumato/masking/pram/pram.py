@@ -9,8 +9,8 @@ implementation", Journal of Official Statistics 14(4), 1998.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -20,11 +20,15 @@ from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Number, Range, Share
 from sfumato.data.microdata import Microdata
-from sfumato.data.records import Kind, Records
+from sfumato.data.records import CategoryColumn, Kind, Records
 from sfumato.data.schema import Column, Schema
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
+from sfumato.masking.counted_columns import CountedColumns
+from sfumato.masking.engine_rows import EngineChange, EngineRows
+from sfumato.masking.engine_summaries import masked_columns
 from sfumato.masking.pram import transition_matrix as matrices
+from sfumato.masking.pram.keyed_transitions import changed
 from sfumato.masking.pram.transition_law import JOIN, TransitionLaw, Variable, invariant_told, is_same_law, published_labels
 from sfumato.masking.transparency import Test, VisibleTable, alike
 from sfumato.masking.unchanged import MOST_UNCHANGED, changed_at_random, least_changed
@@ -107,10 +111,17 @@ class Pram(Mask):
 
     def check(self, records: Records, people: Microdata) -> None:
         """Refuse columns that the matrix does not fit, or would leave as they are."""
-        faults = [f"matrix names column '{name}', which is not masked" for name in self.matrix or () if name not in records.names]
-        if self.joint and any(not column.known.all() for column in records.columns):
+        faults = self._faults(records.categories)
+        self._refuse([] if faults else self._variables(records.categories, people.schema), faults)
+
+    def _faults(self, columns: Sequence[CategoryColumn]) -> list[str]:
+        names = {column.name for column in columns}
+        faults = [f"matrix names column '{name}', which is not masked" for name in self.matrix or () if name not in names]
+        if self.joint and any(not column.known.all() for column in columns):
             faults.append("joint columns must not have missing values; mask them one by one, or leave such records out")
-        variables = [] if faults else self._variables(records, people.schema)
+        return faults
+
+    def _refuse(self, variables: Sequence[Variable], faults: list[str]) -> None:
         for variable in variables:
             faults += variable.faults(self.stay is not None or self.epsilon is not None, self.invariant, self.suppress > 0)
         all_at_once(ParameterError, "Pram", faults)
@@ -120,24 +131,44 @@ class Pram(Mask):
         """Draw a category from the row of each."""
         values: dict[str, Any] = {}
         transitions: dict[str, Any] = {}
-        changed, unchanged, expected, notices = {}, {}, {}, []
-        for position, variable in enumerate(self._variables(records, context.people.schema)):
+        moved, unchanged, expected, notices = {}, {}, {}, []
+        for position, variable in enumerate(self._variables(records.categories, context.people.schema)):
             context.progress("post-randomising", position, len(records.columns))
             law = self.law(variable)
             drawn = law.draw(variable.codes, draws)
             values.update(variable.restored(drawn, law.outputs))
             transitions[variable.name] = law.published(variable.source)
-            changed[variable.name] = int(np.count_nonzero(drawn != variable.codes))
+            moved[variable.name] = int(np.count_nonzero(drawn != variable.codes))
             present = int(np.count_nonzero(variable.codes >= 0))
-            unchanged[variable.name] = 1.0 - changed[variable.name] / present if present else 0.0
-            expected[variable.name] = law.kept(variable.codes)
+            unchanged[variable.name] = 1.0 - moved[variable.name] / present if present else 0.0
+            expected[variable.name] = law.kept(variable.frequencies())
             notices += law.notices(variable.name, self.invariant)
         context.progress("post-randomising", len(records.columns), len(records.columns))
-        total = math.fsum(law["epsilon"] for law in transitions.values())
-        published = {"transitions": transitions, "epsilon": total, **({"notice": "; ".join(notices)} if notices else {})}
-        return Change(
-            values, None, False, published, {"changed": changed, "unchanged": unchanged, "expected_unchanged": expected}
-        )
+        details = {"changed": moved, "unchanged": unchanged, "expected_unchanged": expected}
+        return Change(values, None, False, _published(transitions, notices), details)
+
+    def in_engine(self, rows: EngineRows) -> EngineChange:
+        """Categories looked up in tables of the law; an invariant matrix is made of counts that the engine adds up."""
+        names = masked_columns(self, rows)
+        together = [names] if self.joint and len(names) > 1 else [(name,) for name in names]
+        counted = [CountedColumns.of(rows, each) for each in together]
+        faults = self._faults([column for each in counted for column in each.columns])
+        variables = [] if faults else [self._variable(each, rows.schema) for each in counted]
+        self._refuse(variables, faults)
+        transitions: dict[str, Any] = {}
+        notices: list[str] = []
+        expected = {}
+        for each, variable in zip(counted, variables, strict=True):
+            law = self.law(variable)
+            rows = changed(rows, each, variable, law)
+            transitions[variable.name] = law.published(variable.source)
+            expected[variable.name] = law.kept(variable.frequencies())
+            notices += law.notices(variable.name, self.invariant)
+        return EngineChange(rows, names, _published(transitions, notices), {"expected_unchanged": expected})
+
+    def _variable(self, counted: CountedColumns, schema: Schema) -> Variable:
+        (variable,) = self._variables(counted.columns, schema)
+        return replace(variable, weights=counted.counts)
 
     def tells(self, names: tuple[str, ...]) -> Plain:
         """The law of each column, the sum of their ε, and what a reader has to know about them, each tested with the others."""
@@ -211,7 +242,7 @@ class Pram(Mask):
         least = 1.0 - MOST_UNCHANGED
         if self.invariant:  # rare categories are reached rarely, which keeps a column of nearly one category as it is
             least = least_changed(changed_at_random(variable.frequencies()))
-        kept = self.law(variable).kept(variable.codes)
+        kept = self.law(variable).kept(variable.frequencies())
         if kept <= 1.0 - least or math.isclose(kept, 1.0 - least):
             return []
         highest = math.floor(100 * matrices.epsilon_of(MOST_UNCHANGED, len(variable.labels))) / 100
@@ -226,10 +257,13 @@ class Pram(Mask):
         note = "of each column, on average over draws; declared categories that do not occur gain up to 1 % together"
         return (Kept("frequencies", note=note),) if self.invariant else ()
 
-    def _variables(self, records: Records, schema: Schema) -> list[Variable]:
+    def _variables(self, columns: Sequence[CategoryColumn], schema: Schema) -> list[Variable]:
         matrices = self.matrix or {}
-        parts = [
-            Variable.of(column, schema.columns.get(column.name, Column()), matrices.get(column.name))
-            for column in records.categories
-        ]
+        parts = [Variable.of(column, schema.columns.get(column.name, Column()), matrices.get(column.name)) for column in columns]
         return [Variable.joined(parts)] if self.joint and len(parts) > 1 else parts
+
+
+def _published(transitions: Mapping[str, Any], notices: Sequence[str]) -> dict[str, Any]:
+    """The law of each column, the sum of their ε, and what a reader has to know about them."""
+    total = math.fsum(law["epsilon"] for law in transitions.values())
+    return {"transitions": transitions, "epsilon": total, **({"notice": "; ".join(notices)} if notices else {})}

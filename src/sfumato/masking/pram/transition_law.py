@@ -102,13 +102,11 @@ class TransitionLaw:
         kept = self.matrix.diagonal() if self.matrix is not None else 1.0 if self.stay is None else self.stay
         return (1.0 - self.suppress) * kept
 
-    def kept(self, codes: Codes) -> float:
-        """The expected share of known values that come out as they are; 0 where none is known."""
+    def kept(self, frequencies: Real) -> float:
+        """The expected share of known values that come out as they are, from how many have each category; 0 where none is
+        known."""
         stays = self.stays()
-        if isinstance(stays, float):
-            return stays
-        counts = np.bincount(codes[codes >= 0], minlength=len(self.inputs))
-        return float(counts @ stays) / max(int(counts.sum()), 1)
+        return stays if isinstance(stays, float) else float(frequencies @ stays) / max(float(frequencies.sum()), 1.0)
 
     def notices(self, name: str, invariant: bool) -> list[str]:
         """What a reader of the release has to know about it; from the matrix alone."""
@@ -202,6 +200,7 @@ class Variable:
     source: str
     unknown: int = 0
     rows: Rows | None = None
+    weights: Int | None = None  # how many records each code stands for, where one stands for several
 
     @classmethod
     def of(cls, column: CategoryColumn, described: Column, rows: Rows | None) -> Variable:
@@ -242,7 +241,9 @@ class Variable:
 
     def frequencies(self) -> Real:
         """How many records have each category."""
-        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.labels)).astype(np.float64)
+        present = self.codes >= 0
+        weights = None if self.weights is None else self.weights[present]
+        return np.bincount(self.codes[present], weights=weights, minlength=len(self.labels)).astype(np.float64)
 
     def faults(self, default: bool, invariant: bool, suppress: bool) -> list[str]:
         """Why it cannot be masked. `default`: there is a law for columns without an own matrix."""
@@ -260,7 +261,7 @@ class Variable:
             faults.append(f"{named} has one category only, which cannot become another; declare its domain or leave it out")
         if invariant and np.unique(self.codes[self.codes >= 0]).size < 2:
             faults.append(f"{named} has one category only here, which an invariant matrix keeps as it is; leave it out")
-        present = int(np.count_nonzero(self.codes >= 0))
+        present = int(self.frequencies().sum())
         if invariant and 0 < present < FEWEST:
             faults.append(
                 f"{named} has {present} known values (in a stratum, where there are strata), and an invariant matrix, which "
@@ -314,10 +315,10 @@ def _column(column: CategoryColumn, codes: Codes, labels: tuple[str, ...]) -> pa
     renamed = replace(column, labels=labels)
     if set(labels) <= set(column.labels) or pa.types.is_dictionary(column.arrow) or pa.types.is_string(column.arrow):
         return renamed.restored(codes)
-    return renamed.restored(codes) if _same_type(column.arrow, labels) else replace(renamed, arrow=pa.string()).restored(codes)
+    return renamed.restored(codes) if holds_labels(column.arrow, labels) else replace(renamed, arrow=pa.string()).restored(codes)
 
 
-def _same_type(arrow: pa.DataType, labels: tuple[str, ...]) -> bool:
+def holds_labels(arrow: pa.DataType, labels: tuple[str, ...]) -> bool:
     """Whether a column of numbers or truth values can hold the new categories too."""
     try:
         pa.array(labels, pa.string()).cast(arrow)

@@ -13,9 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.errors import Unsupported, all_at_once
+from sfumato.core.plain_data import Plain
 from sfumato.kernels.changes.rank_swapping import window_partners
 from sfumato.kernels.sampling.draws import Draws
+from sfumato.masking.engine_rows import EngineChange, EngineRows
+from sfumato.masking.engine_summaries import masked_columns, summaries
+from sfumato.masking.swapping.keyed_blocks import swapped_in_blocks
 from sfumato.masking.swapping.rank_exchange import RankExchange
+from sfumato.masking.transparency import Test
+from sfumato.masking.unchanged import MOST_UNCHANGED
+
+#: What the release says of the law by which an engine swaps.
+_WITHIN, _BLOCKS = "swapped_within", "blocks"
 
 
 @dataclass(frozen=True)
@@ -44,6 +54,36 @@ class RankSwapping(RankExchange):
     def partners(self, count: int, ranks: int, draws: Draws) -> NDArray[np.int64]:
         """Pairs at most `ranks` apart."""
         return window_partners(draws.uniform(count), ranks)
+
+    def in_engine(self, rows: EngineRows) -> EngineChange:
+        """Blocks of one rank more than the window, cut at a random place and each put into a random order: another law than
+        that of `partners`, with the same window. The release says so (`swapped_within`)."""
+        name, names = type(self).__name__, masked_columns(self, rows)
+        ordered = [each for each in names if rows.column_kind(each) != "number"]
+        all_at_once(
+            Unsupported,
+            name,
+            (f"column '{each}' holds ordered categories, which are swapped in this process" for each in ordered),
+        )
+        columns = summaries(self, rows, names, moments=False)
+        self.refuse_no_rank(name, {each.name: each.count for each in columns.values()})
+        reach, unchanged, source = {}, {}, rows
+        for column in columns.values():
+            reach[column.name] = min(self.ranks(column.count), column.count)
+            rows, unchanged[column.name] = swapped_in_blocks(rows, source, name, column, reach[column.name])
+        faults = (
+            f"column '{each}' would be published nearly as it is: {100 * share:.1f} % of its known values come out unchanged; "
+            "use a larger p, or mask such a column of few values by PRAM"
+            for each, share in unchanged.items()
+            if share > MOST_UNCHANGED
+        )
+        all_at_once(Unsupported, name, faults)
+        published = {**self.published_ranks({each: self.ranks(columns[each].count) for each in names}), _WITHIN: _BLOCKS}
+        return EngineChange(rows, names, published, {"unchanged": unchanged})
+
+    def tells(self, names: tuple[str, ...]) -> Plain:
+        """The window of each column; an engine also says that it swapped within blocks."""
+        return {**super().tells(names), _WITHIN: Test(lambda stated, _: stated == _BLOCKS)}
 
     def published_ranks(self, ranks: Mapping[str, int]) -> Mapping[str, Mapping[str, float]]:
         """The window of each column."""

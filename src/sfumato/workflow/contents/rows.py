@@ -302,7 +302,7 @@ class Rows(Content):
         parts.refuse_other_sets(schema, table)
         findings = [shape, check_bytes(certificate, table, folder, ordered=True)]
         transparency.refuse_disproved_mask(certificate, schema, table)
-        findings += transparency.check_missing_shown(certificate, table)
+        findings += transparency.check_missing_shown(certificate, transparency.with_missing(table))
         findings += parts.check_scores(certificate, ReleasedTable(table, schema, records=int(table.num_rows)))
         findings.append(parts.check_schema_file(schema, table.column_names, folder))
         parts.refuse_other_hierarchies(schema, folder)

@@ -9,7 +9,7 @@ the digest of its content.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +27,7 @@ from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state
-from sfumato.engines.staging.destinations import DatabaseTable, Destination, ParquetFolder, Staged
+from sfumato.engines.staging.destinations import DatabaseTable, Destination, ParquetFolder, SparkTable, Staged
 from sfumato.report.content import plain_details
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import Content, Files, FolderAtHand, Format, Page, Saved, entered, without_hierarchies_in
@@ -36,6 +36,7 @@ from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
 from sfumato.workflow.publishing.columns import with_sensitive_hierarchies
 from sfumato.workflow.publishing.grouped_rows import GroupedRows, Tied
 from sfumato.workflow.publishing.written_files import describe_bytes, describe_file, pretty, recipe_of, with_whole_paths
+from sfumato.workflow.verifying.shown_parts import ShownParts, is_masked, refuse_too_many_masked
 from sfumato.workflow.verifying.stored_description import (
     FORMAT,
     STORED,
@@ -64,7 +65,8 @@ class StoredRows(Content):
     """A table about people that stays where an engine wrote it.
 
     `public`, `owners`, `units`, `hierarchies`, `ranges`, `records`, `exact` and the rest are those of `Rows`. `written_to` holds
-    what was written until it is published; afterwards it only says what was.
+    what was written until it is published; afterwards it only says what was. `masked` says that a mask changed values, `truthful`
+    that every cell shows what its record's value lies under, and `drawn` that chance decided what is shown.
     """
 
     stored: GroupedRows = field(repr=False)
@@ -83,6 +85,9 @@ class StoredRows(Content):
     known_cells: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     manifest: bytes = field(default=b"", repr=False)
     appears_in: Path | None = None
+    masked: bool = False
+    truthful: bool = True
+    drawn: bool = False
 
     named_in_certificates: ClassVar[bool] = True
     has_parts: ClassVar[bool] = True
@@ -113,9 +118,14 @@ class StoredRows(Content):
         return self.appears_in
 
     @property
-    def rows_elsewhere(self) -> dict[str, str]:
-        """The table of a database."""
+    def rows_elsewhere(self) -> dict[str, object]:
+        """The table of a database, or of the running Spark session."""
         place = self.destination
+        if isinstance(place, SparkTable):
+            from sfumato.engines.spark.relation import active_session
+
+            session = active_session()
+            return {} if session is None else {"data": session.table(place.name)}
         return {"data": place.address, "table": place.name} if isinstance(place, DatabaseTable) else {}
 
     def written(self) -> tuple[Self, Files]:
@@ -155,9 +165,23 @@ class StoredRows(Content):
         """Scores of the classes alone; what needs records was refused before."""
         from sfumato.workflow.publishing.scoring import run_checks
 
+        seen = self._with_every_tree(self.view(facts).result) if checks.measures else None
         return run_checks(
-            checks, None, lambda measure: self.view(facts).result, lambda: self.view(facts), progress, exact=self.exact
+            checks,
+            None,
+            lambda measure: seen,
+            lambda: self.view(facts),
+            progress,
+            exact=self.exact,
+            truthful=self.truthful,
         )
+
+    def _with_every_tree(self, released: ReleasedTable) -> ReleasedTable:
+        """The groups with a tree for every quasi-identifier: of one that the adversary does not know the search makes none, and
+        measures take it from the values of the original."""
+        lacking = [name for name in released.schema.quasi if name not in released.hierarchies]
+        trees = {name: self.references.tree(name, released.schema) for name in lacking}
+        return dataclasses.replace(released, hierarchies={**released.hierarchies, **trees})
 
     def entry(self, facts: Plain, files: Files) -> PlainDict:
         """Promises, measured numbers, and the digest of what describes the rows."""
@@ -182,8 +206,9 @@ class StoredRows(Content):
         reading = Reading.of(self, facts["transparency"], store_of(ledger))
         kept, digest = reading.to_json(), str(files[STORED]["sha256"])  # what can fail fails before anything is entered
         view, payload = self.view(facts, "this release"), self.entry(facts, files)
+        self.written_to.prepare()
         with keep_rows(ledger, to_bytes(view.result), digest):
-            entry = entered(ledger, self.public.dataset, payload)
+            entry = entered(ledger, self.public.dataset, payload, drawn=self.drawn and facts["private"])
         keep_reading(ledger, entry.hash, kept)
         new = Newest(view, entry, digest, reading, facts["fingerprint"])
         return entry, compared_both_ways(ledger, new, self.references.original)
@@ -255,7 +280,7 @@ class StoredRows(Content):
 
     @classmethod
     def refuse_other_facts(cls, certificate: Certificate, schema: Schema) -> None:
-        """Checked against the words that searches have."""
+        """Checked against the words that searches and masks have."""
         from sfumato.workflow.verifying.transparency import refuse_other_facts
 
         refuse_other_facts(certificate, schema)
@@ -267,9 +292,11 @@ class StoredRows(Content):
     ) -> tuple[GroupedRows, list[Finding]]:
         """The rows by their groups, part by part or asked of the engine that holds them."""
         from sfumato.workflow.verifying import folder_parts as parts
-        from sfumato.workflow.verifying.transparency import check_texts, refuse_levels_not_shown
+        from sfumato.workflow.verifying.transparency import check_missing_shown, check_texts, refuse_levels_not_shown
 
-        stored, findings = cls._read(certificate, schema, folder, beside)
+        seen = ShownParts(certificate, schema) if is_masked(certificate) else None
+        stored, findings = cls._read(certificate, schema, folder, beside, each=None if seen is None else seen.add)
+        findings += [] if seen is None else check_missing_shown(certificate, seen.missing)
         empty = pa.table({name: pa.array([], pa.string()) for name in stored.column_names})
         parts.refuse_names(certificate, schema, empty)
         findings.append(parts.check_schema_file(schema, list(stored.column_names), folder))
@@ -281,23 +308,36 @@ class StoredRows(Content):
 
     @classmethod
     def _read(
-        cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand, extra: Sequence[str] = ()
+        cls,
+        certificate: Certificate,
+        schema: Schema,
+        folder: Path,
+        beside: FolderAtHand,
+        extra: Sequence[str] = (),
+        each: Callable[[pa.Table], None] | None = None,
     ) -> tuple[GroupedRows, list[Finding]]:
         stated = read_description(folder / STORED, certificate)
         names = pseudonyms_of(certificate, schema)
         grouped = tuple(dict.fromkeys([*schema.quasi, *promised_columns(certificate), *extra]))
+        grouped = () if is_masked(certificate) and not certificate.claims else grouped
         if "files" not in stated:
             beside.public.refuse(FOLDER)
             if beside.rows is None:
                 raise InputError(
-                    "the rows of this release are in a database. Name it and the table to check them: data= and table=, or "
-                    "--data and --table"
+                    "the rows of this release are in a database. Name it and its table: data= and table= (--data and --table) to "
+                    "verify them, data= and data_table= (--data and --data-table) to attack them"
                 )
             with one_state(beside.rows) as rows:
-                return asked_table(stated, schema, grouped, names, rows)
+                return asked_table(stated, schema, grouped, names, rows, each)
         if beside.rows is not None:
             raise InputError("the rows of this release are in its folder; leave data= (--data) out")
         order: dict[str, None] = {}
+
+        def look(rows: pa.Table) -> None:
+            order.update(dict.fromkeys(rows.column_names))
+            if each is not None:
+                each(rows)
+
         with beside.public.inside(FOLDER, MOST_FILES) as parts:
             read = grouped_parts(
                 parts,
@@ -306,16 +346,25 @@ class StoredRows(Content):
                 folder,
                 columns=grouped,
                 pseudonyms=names,
-                each=lambda rows: order.update(dict.fromkeys(rows.column_names)),
+                each=look,
             )
         tied = {name: Tied(each.several_records, each.several_classes) for name, each in read.ties.items()}
         files = counted(len(stated["files"]), "file")
         text = f"{counted(stated['rows'], 'row')} in {files}: the digests of all, the order and the form are those certified"
-        return GroupedRows(read.groups, tuple(order or schema.columns), tied), [Finding("data", True, text)]
+        columns = tuple(order or schema.columns)
+        if not grouped:
+            return GroupedRows.without_groups(stated["rows"], columns, tied), [Finding("data", True, text)]
+        return GroupedRows(read.groups, columns, tied), [Finding("data", True, text)]
 
     @classmethod
-    def opened(cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand) -> GroupedRows:
-        """The rows by their groups, with every sensitive column, whatever else is said about them."""
+    def opened(cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand) -> GroupedRows | pa.Table:
+        """The rows by their groups, with every sensitive column, whatever else is said about them; masked rows themselves, since
+        whoever attacks a mask looks at records."""
+        if is_masked(certificate):
+            parts: list[pa.Table] = []
+            refuse_too_many_masked(certificate, STORED)
+            cls._read(certificate, schema, folder, beside, each=parts.append)
+            return pa.concat_tables(parts).unify_dictionaries() if parts else pa.table({})
         return cls._read(certificate, schema, folder, beside, schema.sensitive)[0]
 
     @classmethod

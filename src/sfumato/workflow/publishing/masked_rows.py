@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import VerificationFailed
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED, Relation
@@ -23,7 +24,7 @@ from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.publishing.claims import unit_in_words, units_behind
 from sfumato.workflow.publishing.columns import ColumnPlan, replace_names
 from sfumato.workflow.publishing.released_form import released_form
-from sfumato.workflow.verifying.transparency import KNOWS_THE_METHOD, missing_shown
+from sfumato.workflow.verifying.transparency import KNOWS_THE_METHOD, missing_shown, with_missing
 
 if TYPE_CHECKING:
     from sfumato.masking.base import Mask
@@ -61,7 +62,7 @@ def masked_rows(request: ReleaseRequest, mask: Mask, source: Relation) -> Draft[
     content = Rows(
         table=table,
         public=request.described(table),
-        owners=_described(plan.schema, table),
+        owners=owners_schema(plan.schema, table.column_names),
         references=request.references,
         units=units,
         records=len(people),
@@ -74,9 +75,12 @@ def masked_rows(request: ReleaseRequest, mask: Mask, source: Relation) -> Draft[
         content,
         promised,
         outcome.method,
-        _transparency(masked, plan, people.schema),
+        about_mask(masked.transparency, published.column_names, plan, people.schema, new_rows=masked.rows is None),
         {**details, "records": len(people)},
-        notices=(*_left_as_they_are(masked, plan), *_not_covered(masked, table, people.schema)),
+        notices=(
+            *left_as_they_are(masked.columns, published.column_names, plan),
+            *not_covered(masked.transparency, with_missing(table), people.schema),
+        ),
         other_values=_changed(masked, people),
     )
 
@@ -94,27 +98,28 @@ def _in_order(table: pa.Table, rows: NDArray[np.int64] | None) -> tuple[pa.Table
     return ordered.drop_columns([_ROW]), ordered.column(_ROW).to_numpy().astype(np.int64)
 
 
-def _described(schema: Schema, table: pa.Table) -> Schema:
+def owners_schema(schema: Schema, names: Sequence[str]) -> Schema:
     """The owner's schema of what is published; hierarchies describe original values and are left out."""
     columns = {
         name: schema.columns[name].model_copy(update={"hierarchy": None, "domain": None, "bounds": None, "type": None})
-        for name in table.column_names
+        for name in names
     }
     return schema.replace(columns=columns)
 
 
-def _transparency(masked: Masked, plan: ColumnPlan, schema: Schema) -> dict[str, Any]:
-    """What an honest reader needs to correct an analysis, and an attacker may know without harm (Kerckhoffs)."""
+def about_mask(facts: Plain, names: Sequence[str], plan: ColumnPlan, schema: Schema, *, new_rows: bool) -> PlainDict:
+    """What an honest reader needs to correct an analysis, and an attacker may know without harm (Kerckhoffs); `names` are the
+    columns that are published, and `new_rows` says that no record stands behind a row."""
     # whose a record is cannot be counted where rows are new and the column that names people is not published
-    nobody = schema.unit is None or (masked.rows is None and schema.unit not in masked.table.column_names)
+    nobody = schema.unit is None or (new_rows and schema.unit not in names)
     return {
         "adversary": KNOWS_THE_METHOD,
         "quasi_identifiers": list(plan.quasi),
-        "removed_columns": [*plan.dropped, *(name for name in plan.keep if name not in masked.table.column_names)],
-        "pseudonymised_columns": [name for name in plan.pseudonymised if name in masked.table.column_names],
+        "removed_columns": [*plan.dropped, *(name for name in plan.keep if name not in names)],
+        "pseudonymised_columns": [name for name in plan.pseudonymised if name in names],
         "row_order": "sorted by content",
         "unit": unit_in_words(None if nobody else schema.unit),
-        **masked.transparency,
+        **facts,
     }
 
 
@@ -126,17 +131,18 @@ def _changed(masked: Masked, people: Microdata) -> tuple[str, ...]:
     return tuple(name for name in masked.columns if not masked.table.column(name).equals(original.column(name)))
 
 
-def _not_covered(masked: Masked, table: pa.Table, schema: Schema) -> tuple[str, ...]:
-    """What the mask tells about itself is about records, and about those that have a value."""
-    names = {name for facts in published_steps(masked.transparency) for name in facts}
+def not_covered(facts: Plain, missing: Sequence[str], schema: Schema) -> tuple[str, ...]:
+    """What the mask tells about itself is about records, and about those that have a value; `missing` are columns in which values
+    are missing."""
+    names = {name for step in published_steps(facts) for name in step}
     unit = unit_in_words(schema.unit)
     several = f"{_PER_RECORD} several records of {unit} tell more together" if schema.unit is not None and names & _LAWS else ""
-    return tuple(notice for notice in (missing_shown(masked.transparency, table), several) if notice)
+    return tuple(notice for notice in (missing_shown(facts, missing), several) if notice)
 
 
-def _left_as_they_are(masked: Masked, plan: ColumnPlan) -> tuple[str, ...]:
-    """A quasi-identifier that the mask did not touch is said out loud."""
-    left: Sequence[str] = [name for name in plan.quasi if name not in masked.columns and name in masked.table.column_names]
+def left_as_they_are(masked: Sequence[str], names: Sequence[str], plan: ColumnPlan) -> tuple[str, ...]:
+    """A published quasi-identifier that the mask did not touch is said out loud."""
+    left = [name for name in plan.quasi if name not in masked and name in names]
     if not left:
         return ()
     listed = ", ".join(f"'{name}'" for name in left)

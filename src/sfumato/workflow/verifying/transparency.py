@@ -7,7 +7,7 @@ certificate holds it against these lists: what is not on them is no fact of a re
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from zoneinfo import available_timezones
 
@@ -34,6 +34,8 @@ AS_EACH_PROMISE = "as each promise says"
 KNOWS_THE_METHOD = "knows the method and its parameters, and values of a person's quasi-identifiers"
 PUBLIC_POPULATION = "declared public by the owner"
 HIDDEN_POPULATION = "not published"
+#: What is said of a release that was made of some of the records.
+SAMPLE = "a uniform random sample of the records of a larger table, drawn before anything else; how many it has is not told"
 KEPT_BY = "least range shown"
 RANGES = "ranges of the data"
 #: What is said of columns whose missing values a mask leaves missing; they are listed after it.
@@ -49,10 +51,13 @@ ENDS_OF_RANGES = (
 _LEVELS = "the certificate says of levels and hierarchies what its columns do not have"
 
 _OF_EACH = frozenset(
-    "adversary quasi_identifiers removed_columns pseudonymised_columns row_order unit population learnt_from_population".split()
+    (
+        "adversary quasi_identifiers removed_columns pseudonymised_columns row_order unit population learnt_from_population "
+        "sample"
+    ).split()
 )
 #: What every release of rows tells since its page is certified.
-_ALWAYS = _OF_EACH - {"population", "learnt_from_population"}
+_ALWAYS = _OF_EACH - {"population", "learnt_from_population", "sample"}
 _OF_A_SEARCH = frozenset({"hierarchies", "levels", "written_as", "search_kept", "search_kept_by"})
 #: The names of types, as `readings.kind_of` gives them.
 _TYPE = re.compile(
@@ -75,6 +80,8 @@ def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
         raise VerificationFailed("the certificate names another adversary than releases of its kind do")
     if facts.get("population", HIDDEN_POPULATION) not in (HIDDEN_POPULATION, PUBLIC_POPULATION):
         raise VerificationFailed("the certificate says of a population what no release says")
+    if facts.get("sample", SAMPLE) != SAMPLE:
+        raise VerificationFailed("the certificate says of a sample what no release says")
     stated_methods.refuse_other_parameters(certificate.method)
     if masked:
         _refuse_other_mask(certificate, schema)
@@ -255,25 +262,31 @@ def check_texts(certificate: Certificate, schema: Schema, table: pa.Table) -> li
     return [Finding("values in no group", None, said)] if outside else []
 
 
-def missing_shown(facts: Plain, table: pa.Table) -> str:
-    """The notice that a mask left missing values missing, which anybody sees; empty where it did not, or there are none."""
+def with_missing(table: pa.Table) -> tuple[str, ...]:
+    """The columns in which values are missing."""
+    return tuple(name for name in table.column_names if table.column(name).null_count)
+
+
+def missing_shown(facts: Plain, missing: Sequence[str]) -> str:
+    """The notice that a mask left missing values missing, which anybody sees; empty where it did not, or there are none.
+    `missing` are the columns in which values are missing."""
     stated = [(each.get("method", {}).get("name"), each.get("masked_columns", ())) for each in published_steps(facts)]
     masks = [(registry.find("mask", name), columns) for name, columns in stated if registry.has("mask", name)]
     shown = []
-    for name in table.column_names:
+    for name in missing:
         changing = [mask for mask, columns in masks if name in columns and not mask.selects]
-        if changing and all(mask.shows_missing for mask in changing) and table.column(name).null_count:
+        if changing and all(mask.shows_missing for mask in changing):
             shown.append(f"'{name}'")
     return f"{MISSING_SHOWN}{', '.join(shown)}" if shown else ""
 
 
-def check_missing_shown(certificate: Certificate, table: pa.Table) -> list[Finding]:
+def check_missing_shown(certificate: Certificate, missing: Sequence[str]) -> list[Finding]:
     """Refuse a notice that names other columns with missing values than the rows have; earlier versions wrote none, and then it
     is said here."""
     if not registry.has("mask", certificate.method.get("name")) or "masked_columns" not in certificate.transparency:
         return []
     said = [notice for notice in certificate.notices if notice.startswith(MISSING_SHOWN)]
-    true = missing_shown({"method": certificate.method, **certificate.transparency}, table)
+    true = missing_shown({"method": certificate.method, **certificate.transparency}, missing)
     if said and said != [true]:
         raise VerificationFailed("the certificate says of missing values what the rows do not show")
     return [Finding("missing values", None, true)] if true and not said else []
@@ -298,8 +311,8 @@ def _refuse_other_mask(certificate: Certificate, schema: Schema) -> None:
         stated_methods.refuse_missing_claims(certificate, schema)
 
 
-def refuse_disproved_mask(certificate: Certificate, schema: Schema, table: pa.Table) -> None:
-    """Refuse parameters of a mask that the rows disprove."""
+def refuse_disproved_mask(certificate: Certificate, schema: Schema, table: pa.Table, *, complete: bool = True) -> None:
+    """Refuse parameters of a mask that the rows disprove; some of the rows, where not all are at hand, disprove less."""
     from sfumato.masking.shown_rows import ShownRows
 
     if not registry.has("mask", certificate.method.get("name")):
@@ -307,7 +320,7 @@ def refuse_disproved_mask(certificate: Certificate, schema: Schema, table: pa.Ta
     facts = certificate.transparency
     replaced = names_in(facts, "pseudonymised_columns")
     masked = table.select([name for name in table.column_names if name not in replaced])
-    stated_methods.refuse_disproved(certificate.method, ShownRows(masked, _before_pseudonyms(schema, facts), facts))
+    stated_methods.refuse_disproved(certificate.method, ShownRows(masked, _before_pseudonyms(schema, facts), facts, complete))
 
 
 def _before_pseudonyms(schema: Schema, facts: Mapping[str, Any]) -> Schema:
