@@ -13,7 +13,8 @@ FIRST     := not slow and not data and not spark and not postgres and not e2e an
 REST      := (slow or data or spark or postgres or e2e or oracle) and not stress
 ROOMY     := [ -w /dev/shm ] && ! grep -q ' /dev/shm .*noexec' /proc/mounts && [ "$$(df -Pk /dev/shm | awk 'END {print $$4}')" -gt 4000000 ]
 TEMPORARY := $(shell { $(ROOMY); } 2>/dev/null && echo /dev/shm || echo "$${TMPDIR:-/tmp}")
-CONNECT   := tests/engines/test_agreement.py tests/engines/test_canaries.py tests/workflow/test_one_read.py tests/workflow/test_one_state.py
+CONNECT   := tests/engines/test_agreement.py tests/engines/test_canaries.py tests/engines/test_spark_tables.py tests/engines/test_staging.py \
+             tests/workflow/test_one_read.py tests/workflow/test_one_state.py tests/workflow/test_stored_rows_engines.py
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

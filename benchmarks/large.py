@@ -6,10 +6,12 @@ The peer of the whole way is DuckDB on one thread, which reads, groups and write
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -219,6 +221,19 @@ def engine_cases(folder: Path) -> Iterator[Case]:
         warm_run=False,
         note="peer: the memory engine. DuckDB, held to 300 MB, writes the rows itself: the same rows. Largest resident set",
     )
+
+
+def cpu_seconds() -> tuple[float, float]:
+    """CPU time of this process with children that have ended, and of a JVM that it started: what it took on a busy machine."""
+    own = sum(os.times()[:4])
+    tick, java = os.sysconf("SC_CLK_TCK"), 0.0
+    for process in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, IndexError, ValueError):  # it may end meanwhile
+            name, _, rest = process.read_text().rpartition(")")
+            fields = rest.split()
+            if name.endswith("(java") and int(fields[1]) == os.getpid():
+                java += (int(fields[11]) + int(fields[12])) / tick
+    return own, java
 
 
 def peak_mb() -> float:

@@ -50,7 +50,9 @@ def main(arguments: list[str] | None = None) -> int:
 def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Case]:
     """The cases asked for; those of a group whose data are missing are skipped, and that is said."""
     from benchmarks import (
+        cells,
         comparing,
+        counting,
         defaults,
         large,
         linkage,
@@ -87,12 +89,14 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         groups.append(passengers.cases)
         groups.append(comparing.cases)
         groups.append(linkage.long_cases)
+        groups.append(cells.cases)
         groups.append(lambda: large.long_cases(folder))
         groups.append(lambda: large.engine_cases(folder))
         groups.append(lambda: queries.long_cases(folder))
         groups.append(lambda: sessions.long_cases(folder))
         groups.append(lambda: spark_sessions.long_cases(folder))
         groups.append(lambda: scale.cases(folder))
+        groups.append(lambda: counting.cases(folder))
         groups.append(lambda: scale.long_cases(folder))
     missing: dict[str, None] = {}
     for group in groups:

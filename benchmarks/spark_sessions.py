@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import Case, all_threads
-from benchmarks.large import peak_mb
+from benchmarks.large import cpu_seconds, peak_mb
 from benchmarks.queries import CITIES
 from benchmarks.sessions import QUESTION, ROWS_EACH, described, load
 
@@ -44,7 +44,8 @@ def long_cases(folder: Path, rows: int = 10 * MILLION) -> Iterator[Case]:
         lambda _: told()["wall_s"],
         unit="s", limit=SECONDS if bars else None, reports=True, repeats=1, warm_run=False,
         check=lambda _: told()["fault"],
-        remark=lambda _: f"{told()['one_s']:.1f} s for one question, {told()['batch_s']:.1f} s for three together; load {load()}",
+        remark=lambda _: f"{told()['one_s']:.1f} s for one question, {told()['batch_s']:.1f} s for three together; "
+        f"CPU {told()['python_s']:.0f} s here and {told()['java_s']:.0f} s in Java; load {load()}",
     )  # fmt: skip
     yield Case(
         f"{title}: peak memory of Python",
@@ -128,12 +129,14 @@ def _asked(rows: int, folder: Path) -> None:
     first = time.perf_counter() - begin - opened
     batch = session.sql_batch(list(BATCH), epsilon=1)
     whole = time.perf_counter() - begin
+    python_s, java_s = cpu_seconds()
     told = {
         "wall_s": whole,
         "opened_s": opened,
         "one_s": first,
         "batch_s": whole - opened - first,
-        "cpu_s": time.process_time(),
+        "python_s": python_s,
+        "java_s": java_s,
         "peak_mb": peak_mb(),
         "fault": fault(one, batch, rows // 10),
     }

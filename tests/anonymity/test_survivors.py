@@ -49,7 +49,7 @@ def test_verdicts_on_families_are_those_on_single_nodes(family: int, rows: int, 
         wanted = np.ones([height + 1 for height in tables.heights], dtype=np.bool_)
         for node in nodes:
             if node not in verdicts:
-                verdicts.update(among.verdicts(node, wanted))
+                verdicts.update(among.verdicts(node, wanted).each())
                 for each in verdicts:
                     wanted[each] = False
     assert set(verdicts) == set(nodes)

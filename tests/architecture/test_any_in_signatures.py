@@ -23,7 +23,7 @@ MOST = {
     "kernels": 3,
     "wire": 0,
     "data": 2,
-    "engines": 8,
+    "engines": 7,
     "ledger": 3,
     "measures": 0,
     "dp": 22,

@@ -107,7 +107,7 @@ def test_a_suppressed_person_changes_no_number_that_is_stated(promise: object, r
         unread = sf.verify(tmp_path / value)
         assert unread.holds or (reference == "input" and "pass it" in unread.explain())
         assert sf.verify(tmp_path / value, original=someone).holds
-        assert ("could tell values of suppressed records" in "".join(summary_lines(made))) == (reference == "input")
+        assert ("could reveal values of suppressed records" in "".join(summary_lines(made))) == (reference == "input")
     assert stated[0] == stated[1] == stated[2]
     assert ("reference input" in stated[0][1]["also_measured"]) is False
     assert (stated[0][1]["measured"] is None) == (reference == "input")

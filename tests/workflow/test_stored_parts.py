@@ -23,7 +23,7 @@ from sfumato.measures.guarantees.measure import measure_each, measure_grouped
 from sfumato.wire.merkle import tree_root
 from sfumato.workflow.publishing.claims import tying_pseudonyms
 from sfumato.workflow.publishing.released_form import in_one_type, in_order_of_content, released_form
-from sfumato.workflow.verifying import stored_parts, untrusted
+from sfumato.workflow.verifying import stored_form, stored_parts, untrusted
 from sfumato.workflow.verifying.stored_parts import StoredFile, grouped_parts, merkle_root, part_name, read_manifest
 
 ALPHABET = np.array(list("abcdefghijklmnopqrstuvwxyz234567"))
@@ -90,6 +90,12 @@ def write_duckdb(table: pa.Table, path: Path, bloom: str = "false") -> None:
         connection.execute(
             f"COPY stored TO '{path}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 2048, WRITE_BLOOM_FILTER {bloom})"
         )
+
+
+@pytest.fixture(autouse=True)
+def small_row_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size of a row group, so that small files have several."""
+    monkeypatch.setattr(stored_form, "ROWS_PER_GROUP", 500)
 
 
 WRITERS: dict[str, Callable[[pa.Table, Path], None]] = {

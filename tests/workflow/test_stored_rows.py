@@ -121,12 +121,20 @@ def test_nothing_appears_when_what_was_written_breaks_the_promise(
 
 
 FAULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "a row changed": (lambda data: _rewritten(data / "part-00000.parquet"), "differs"),
+    "a row changed": (lambda data: _changed(data / "part-00000.parquet"), "differs"),
+    "a row missing": (lambda data: _rewritten(data / "part-00000.parquet"), "differs"),
     "a file missing": (lambda data: (data / "part-00000.parquet").unlink(), "missing"),
     "a file twice": (lambda data: shutil.copy(data / "part-00000.parquet", data / "part-00001.parquet"), "not certified"),
     "another file": (lambda data: (data / "notes.txt").write_text("x"), "not certified"),
     "no folder": (lambda data: shutil.rmtree(data), "cannot be opened"),
 }
+
+
+def _changed(part: Path) -> None:
+    rows = pq.read_table(part)
+    visits = rows.column("visits").to_pylist()
+    changed = pa.array([visits[0] + 1, *visits[1:]], rows.schema.field("visits").type)
+    pq.write_table(rows.set_column(rows.column_names.index("visits"), "visits", changed), part, compression="zstd")
 
 
 def _rewritten(part: Path) -> None:
@@ -145,7 +153,6 @@ def test_verify_finds_what_was_done_to_the_parts(source: Path, tmp_path: Path, f
 
 def test_a_row_that_was_changed_with_its_digests_is_found_by_counting(source: Path, tmp_path: Path) -> None:
     """Whoever writes certificate, list and digests anew still cannot make a class of one count as five."""
-    from sfumato.core.certificate import canonical
     from sfumato.workflow.publishing.written_files import describe_file, pretty
     from sfumato.workflow.verifying.stored_parts import StoredFile, merkle_root
 
@@ -165,9 +172,8 @@ def test_a_row_that_was_changed_with_its_digests_is_found_by_counting(source: Pa
     certificate = json.loads((public / "certificate.json").read_text())
     certificate["files"]["stored.json"] |= describe_file(public / "stored.json")
     (public / "certificate.json").write_bytes(pretty(certificate))
-    assert canonical(certificate)
     verification = sf.verify(tmp_path / "out")
-    assert not verification.accepted and not verification.holds
+    assert not verification.accepted and "measured 1, which breaks it" in verification.explain(), verification.explain()
 
 
 def test_a_folder_of_parts_beside_rows_is_refused(tmp_path: Path) -> None:
@@ -223,7 +229,7 @@ def test_anything_else_is_no_amount_of_memory(text: Any) -> None:
 def test_what_needs_records_is_refused_before_the_work(source: Path, tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="entropy compares records"):
         stored(source, tmp_path / "out", utility=["entropy"])
-    with pytest.raises(InputError, match="changes single records"):
+    with pytest.raises(Unsupported, match="Mdav is not computed by an engine"):
         sf.protect(sf.read(source, schema(), engine="duckdb"), (), sf.Mdav(5), destination=tmp_path / "out")
     with pytest.raises(InputError, match="is about a destination"):
         sf.protect(sf.read(source, schema()), [sf.KAnonymity(5)], memory="2GB")
@@ -238,7 +244,8 @@ def test_measures_and_attacks_on_classes_agree_with_those_on_rows(source: Path, 
     there = stored(source, tmp_path / "out", promises, SEARCHES["lattice"], **options)
     assert dict(there.scores) == pytest.approx(dict(here.scores))
     assert there.certificate.attacks == here.certificate.attacks
-    assert there.certificate.card["scores"] == here.certificate.card.get("scores", there.certificate.card["scores"])
+    here.save(tmp_path / "here")
+    assert there.certificate.card["scores"] == here.certificate.card["scores"]
     assert {score["measure"] for score in there.certificate.card["scores"]} >= {"class_count", "prosecutor_risk", "uniques"}
     assert "computed again from the rows" in sf.verify(tmp_path / "out").explain()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli.main import run
-from sfumato.core.errors import InputError
+from sfumato.core.errors import InputError, SourceError
 from sfumato.data.schema import Column
-from sfumato.engines.digests.row_digest import table_sums
+from sfumato.engines.digests.row_digest import row_sums, table_sums
 from sfumato.engines.write import write_table
 from tests.workflow.people import schema, table
 
@@ -71,6 +72,28 @@ def test_from_postgres_to_a_folder(search: str, tmp_path: Path, expected: Any, p
 def test_from_spark_to_a_folder(search: str, tmp_path: Path, expected: Any, spark: Any) -> None:
     frame = spark.createDataFrame(shuffled(table(1_500), 3).to_pandas()).repartition(3)
     check(sf.read(frame, DESCRIBED), search, tmp_path / "out", expected)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_from_spark_into_a_table_of_its_catalogue(tmp_path: Path, expected: Any, spark: Any) -> None:
+    key, releases = expected
+    name = f"stored_release_{secrets.token_hex(4)}"
+    frame = spark.createDataFrame(shuffled(table(1_500), 4).to_pandas()).repartition(3)
+    options: dict[str, Any] = {"destination": f"spark:{name}", "key": key}
+    try:
+        release = sf.protect(sf.read(frame, DESCRIBED), PROMISES, SEARCHES["lattice"], **options)
+        release.save(tmp_path / "out")
+        stored = sf.read(spark.table(name))
+        assert (row_sums(stored.relation).content_digest(), release.certificate.measured) == releases["lattice"]
+        assert sf.verify(tmp_path / "out", data=spark.table(name)).accepted
+        assert release.verify().accepted
+        fewer = spark.table(name).filter("visits > 0")
+        assert "their digest differs" in sf.verify(tmp_path / "out", data=fewer).explain()
+        with pytest.raises(InputError, match="is there already"):
+            sf.protect(sf.read(frame, DESCRIBED), PROMISES, SEARCHES["lattice"], **options)
+    finally:
+        spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
@@ -156,3 +179,75 @@ def test_a_forged_table_is_refused_as_a_forged_file_is(tmp_path: Path, change: s
     resealed(tmp_path / "out", place)
     verification = sf.verify(tmp_path / "out", data=place, table="release")
     assert not verification.accepted and reason in verification.explain()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ("CREATE VIEW shown AS SELECT * FROM release", "in no table"),
+        (
+            "CREATE TABLE shown AS SELECT * REPLACE (disease::ENUM('flu', 'cold', 'asthma', 'none', 'Ada, HIV') AS disease) "
+            "FROM release",
+            "types that no release has",
+        ),
+        ("CREATE TABLE shown AS SELECT * REPLACE (visits::TINYINT AS visits) FROM release", "types that no release has"),
+        ("CREATE TABLE shown AS SELECT * FROM release ORDER BY random()", ""),
+    ],
+)
+def test_what_only_looks_like_the_table_is_refused(tmp_path: Path, change: str, reason: str) -> None:
+    import duckdb
+
+    pq.write_table(table(1_500), tmp_path / "people.parquet")
+    people, place = sf.read(tmp_path / "people.parquet", schema(), engine="duckdb"), tmp_path / "published.duckdb"
+    sf.protect(people, [sf.KAnonymity(5)], SEARCHES["lattice"], destination=place).save(tmp_path / "out")
+    with duckdb.connect(str(place)) as connection:
+        connection.execute(change)
+    verification = sf.verify(tmp_path / "out", data=place, table="shown")
+    assert verification.accepted == (not reason) and reason in verification.explain()
+    assert reason or "A table has no order; none was checked" in verification.explain()
+
+
+def _appears(place: Path) -> Any:
+    """Somebody else makes the file while the release is being entered."""
+
+    def progress(stage: str, done: int, total: int) -> None:
+        if stage == "entering in the ledger" and done:
+            place.write_bytes(b"")
+
+    return progress
+
+
+@pytest.mark.parametrize("ledger", [True, False])
+def test_a_release_that_was_entered_and_did_not_appear_is_said(tmp_path: Path, ledger: bool) -> None:
+    pq.write_table(table(1_500), tmp_path / "people.parquet")
+    people, place = sf.read(tmp_path / "people.parquet", schema(), engine="duckdb"), tmp_path / "published.duckdb"
+    book = tmp_path / "ledger.db" if ledger else None
+    if not ledger:
+        sf.protect(people, [sf.KAnonymity(5)], SEARCHES["lattice"], destination=place, ledger=book)
+        assert place.exists()
+        return
+    with pytest.raises(SourceError, match="entry for this release, which did not appear") as caught:
+        sf.protect(people, [sf.KAnonymity(5)], SEARCHES["lattice"], destination=place, ledger=book, progress=_appears(place))
+    assert caught.value.__cause__ is None and place.read_bytes() == b""
+    with sf.Ledger.open(tmp_path / "ledger.db") as opened:
+        assert len(opened.releases("clinic")) == 1
+
+
+@pytest.mark.postgres
+def test_a_table_that_others_depend_on_stops_before_the_entry(tmp_path: Path, postgres_url: str) -> None:
+    import psycopg
+
+    pq.write_table(table(1_500), tmp_path / "people.parquet")
+    people = sf.read(tmp_path / "people.parquet", schema(), engine="duckdb")
+    options: dict[str, Any] = {"destination": postgres_url, "table_name": "depended_on", "overwrite": True}
+    sf.protect(people, [sf.KAnonymity(5)], SEARCHES["lattice"], **options)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE VIEW depends AS SELECT * FROM depended_on")
+    try:
+        with pytest.raises(SourceError, match="SQLSTATE 2BP01"):
+            sf.protect(people, [sf.KAnonymity(5)], SEARCHES["lattice"], ledger=tmp_path / "ledger.db", **options)
+        with sf.Ledger.open(tmp_path / "ledger.db") as opened:
+            assert not opened.releases("clinic")
+    finally:
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("DROP VIEW depends; DROP TABLE depended_on")

@@ -383,7 +383,8 @@ def _opened(place: str) -> Ledger:
 def _claims(payload: dict[str, Any]) -> str:
     if payload.get("evidence") == "process":
         return "; ".join(str(text) for text in payload.get("promised", ()))
-    return ", ".join(f"{name} = {value}" for name, value in payload.get("claims", {}).items())
+    numbers = payload.get("claims", {}).items()
+    return ", ".join(f"{name} {'kept' if value is None else f'= {value}'}" for name, value in numbers)
 
 
 def _named(payload: dict[str, Any]) -> dict[str, Any]:

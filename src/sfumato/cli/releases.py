@@ -93,6 +93,11 @@ def attack(
             help="Only this attack; with parameters as in 'Minimality(value=\"HIV\")'. May be repeated.",
         ),
     ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", help="Where the rows of a release are that was published into a database: its URL or file."),
+    ] = None,
+    data_table: Annotated[str | None, typer.Option("--data-table", help="The table of --data.")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -107,7 +112,7 @@ def attack(
     from sfumato.workflow.earlier.read_alike import read_described
 
     if folder.endswith(".json"):
-        if register or schema or table or earlier or only or aligned or key:
+        if register or schema or table or earlier or only or aligned or key or data or data_table:
             raise ParameterError("a file that describes an attack must hold everything about it; leave the options out")
         results = [attack_outputs(folder)]
         answer({"file": folder, "attacks": results}, _lines(results), json)
@@ -127,6 +132,8 @@ def attack(
             only=only or (),
             aligned=aligned,
             key=key,
+            data=data,
+            data_table=data_table,
             progress=progress,
         )
     for each in caught:

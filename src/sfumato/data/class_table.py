@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -103,25 +103,21 @@ class ClassTable:
         """Distinct tuples of quasi-identifiers, those of the population alone included."""
         return int(self.counts.size)
 
-    @cached_property
-    def offsets(self) -> tuple[int, ...]:
-        """Where each sensitive attribute's columns start in `histogram`, and the total number of columns last."""
-        return tuple(int(x) for x in np.cumsum([0, *(len(attribute.values) for attribute in self.sensitive)]))
+    def count_values(self, attribute: int, totals: Counts, start: int) -> None:
+        """Add to `totals`, from column `start` on, the records of each tuple with each value of a sensitive attribute."""
+        places = self.tuple_of_cell * totals.shape[1]
+        places += self.sensitive_codes[attribute]
+        places += start
+        np.add.at(totals.reshape(-1), places, self.cell_counts)
 
-    @cached_property
-    def histogram(self) -> NDArray[np.int64]:
-        """`histogram[t, offset + v]`: records of tuple t with value v; the attributes stand side by side."""
-        width = self.offsets[-1]
+    def refuse_large_histograms(self, width: int) -> None:
+        """Raise where histograms of so many values would not fit."""
         if self.tuples * width > MAX_HISTOGRAM_CELLS:
             raise Unsupported(
                 f"the sensitive attributes have {width:,} different values over {self.tuples:,} combinations of "
                 "quasi-identifiers, too many to hold their histograms. Group the sensitive values first (a hierarchy level as a "
                 "column of its own) or drop guarantees on them."
             )
-        dense = np.zeros(self.tuples * width, dtype=np.int64)
-        for s, offset in enumerate(self.offsets[:-1]):
-            np.add.at(dense, self.tuple_of_cell * width + offset + self.sensitive_codes[s], self.cell_counts)
-        return dense.reshape(self.tuples, width)
 
     def sensitive_index(self, name: str) -> int:
         """The position of a sensitive attribute."""

@@ -46,7 +46,7 @@ def refuse_undecided(schema: Schema) -> None:
     listed = ", ".join(f"'{name}'" for name in names[:5]) + (" …" if len(names) > 5 else "")
     raise SchemaError(
         f"the schema of '{schema.dataset}' has columns that name people ({listed}) and does not say whether one person may have "
-        "several rows, so that nobody knows whom an answer would protect. If so, give the column that names the person "
+        "several rows, so that it is not clear whom an answer would protect. If so, give the column that names the person "
         'role = "unit" (for one run: unit=…, --unit); if each row is a person of its own, write unit = "record" at the top '
         f"of the schema (for one run: unit='{RECORD}', --unit {RECORD})"
     )

@@ -25,7 +25,8 @@ class Field:
     A `lenient` column is missing where a stored value cannot be read as its kind, instead of an error: whether a
     question about people is answered must not depend on a record. `stored` is what the engine holds where that differs.
     `exact` is the kind in which no two stored values become one, where `kind` is none; see `distinct_units`. A `strict` whole
-    number that is stored as text is missing unless the text is one: engines round others.
+    number that is stored as text is missing unless the text is one: engines round others. A `single` number has 32 bits and is
+    read as its shortest text says, as in this process: people wrote 0.1, and the nearest of 32 bits is 0.10000000149011612.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Field:
     stored: Kind | None = None
     exact: Kind | None = None
     strict: bool = False
+    single: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,11 +102,16 @@ class AggregateColumn:
 
 @dataclass(frozen=True)
 class Group:
-    """One row per distinct tuple of `keys`. Without keys there is one row, even over no rows."""
+    """One row per distinct tuple of `keys`. Without keys there is one row, even over no rows.
+
+    With `sets`, several groupings of the same rows in one pass: one row per distinct tuple of each of these sets of keys, in
+    which the other keys are missing. That says to which set a row belongs as long as no key is ever missing in the source.
+    """
 
     source: Plan
     keys: tuple[str, ...]
     aggregates: tuple[AggregateColumn, ...]
+    sets: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -373,10 +380,14 @@ def _own_faults(plan: Plan, below: list[dict[str, Kind]]) -> Iterator[str]:
             yield from _twice((entry.name for entry in named), "a projection")
             if not named:
                 yield "a projection has no column"
-        case Group(_, keys, aggregates):
+        case Group(_, keys, aggregates, sets):
             yield from _twice([*keys, *(a.name for a in aggregates)], "a grouping")
             if not keys and not aggregates:
                 yield "a grouping has neither keys nor aggregates"
+            if sets and {key for each in sets for key in each} != set(keys):
+                yield "the sets of a grouping are made of all its keys"
+            if len({frozenset(each) for each in sets}) < len(sets) or not all(sets):
+                yield "the sets of a grouping are different and none is empty"
         case PerUnitAggregate(_, unit, keys, aggregates):
             yield from _twice([*dict.fromkeys([unit, *keys]), *(a.name for a in aggregates)], "a per-unit aggregate")
         case BoundedGroup():

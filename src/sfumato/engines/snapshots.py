@@ -1,6 +1,7 @@
 """One state of the data for a whole run: grouped, recoded and fingerprinted must be the same rows.
 
-PostgreSQL answers a run from one transaction, Spark from a materialised frame, DuckDB refuses a file that changes meanwhile.
+PostgreSQL answers a run from one transaction, DuckDB refuses a file that changes meanwhile, and so does Spark where a frame shows
+files as they are; any other frame it answers from is materialised.
 Whatever pairs records by their position reads them once into this process: a table on an engine has no order of its own.
 """
 

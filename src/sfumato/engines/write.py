@@ -1,14 +1,15 @@
 """Write a table into a DuckDB file or a PostgreSQL database, whole or not at all.
 
-Both write in one transaction, in which the table is read back and may still be rejected; a new DuckDB file
-appears under its name only when it is complete.
+The table is read back and may still be rejected before anybody sees it: in PostgreSQL inside the transaction that writes it, in
+DuckDB in a file beside the place, which gets its name when it is complete.
 """
 
 from __future__ import annotations
 
 import os
-import uuid
+import secrets
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,10 @@ import pyarrow.compute as pc
 
 from sfumato.core.errors import SourceError, Unsupported, all_at_once, reported_as
 from sfumato.core.plain_files import refuse_special
+from sfumato.core.temporary import hold_folder
 from sfumato.engines.address import is_postgres_url, redacted
 from sfumato.engines.canonical import canonical_column, decoded_table
+from sfumato.engines.duckdb.fresh_copy import fresh_copy, refuse_uncopied
 
 if TYPE_CHECKING:
     import duckdb
@@ -79,8 +82,10 @@ def check_destination(destination: str | Path, *, table_name: str | None = None,
     closed = reported_as(
         lambda error: SourceError(f"'{path}' cannot be opened ({type(error).__name__}); does another process have it open?")
     )
-    with closed, duckdb.connect(str(path), read_only=True) as opened:
-        _refuse_known(opened, str(path), name, overwrite)
+    with closed:
+        with duckdb.connect(str(path), read_only=True) as opened:
+            _refuse_known(opened, str(path), name, overwrite)
+        refuse_uncopied(path)
 
 
 def _refuse_other_addresses(destination: str | Path) -> None:
@@ -126,9 +131,11 @@ def _is_there(path: Path) -> bool:
 def _write_duckdb(table: pa.Table, path: Path, name: str, overwrite: bool, confirm: Confirm | None) -> None:
     import duckdb
 
+    from sfumato.engines.staging.folder import PREFIX, sweep_folders
+
     refuse_special(path)
     existing = _is_there(path)
-    target = path if existing else path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    path = path.resolve()
 
     def unwritten(error: Exception) -> SourceError:
         return SourceError(
@@ -136,17 +143,23 @@ def _write_duckdb(table: pa.Table, path: Path, name: str, overwrite: bool, confi
             "the folder's permissions, and whether another process or this one has the file open."
         )
 
-    try:
-        with reported_as(unwritten):
-            with duckdb.connect(str(target)) as connection:
-                _fill_duckdb(connection, table, name, overwrite, str(path), confirm)
-            if not existing:
-                target.chmod(0o600)  # a database is its owner's, whatever the umask
-                os.replace(target, path)
-    finally:
-        if not existing:
-            for leftover in (target, target.with_name(target.name + ".wal")):
-                leftover.unlink(missing_ok=True)
+    with ExitStack() as stack, reported_as(unwritten):
+        sweep_folders(path.parent)
+        held = hold_folder(lambda: path.parent / f"{PREFIX}{secrets.token_hex(8)}")
+        stack.callback(held.remove)
+        if existing:
+            with duckdb.connect(str(path), read_only=True) as opened:
+                _refuse_known(opened, str(path), name, overwrite)
+            target, put = stack.enter_context(fresh_copy(path, held.path, name if overwrite else None))
+        else:
+            target = held.path / path.name
+        with duckdb.connect(str(target)) as connection:
+            _fill_duckdb(connection, table, name, overwrite, str(path), confirm)
+        if existing:
+            put()
+        else:
+            target.chmod(0o600)  # a database is its owner's, whatever the umask
+            os.replace(target, path)
 
 
 def _fill_duckdb(

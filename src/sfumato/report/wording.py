@@ -26,7 +26,7 @@ UNITS_OF_THE_MAKER = (
 )
 
 #: In place of a number against the original where records were suppressed.
-NUMBER_WITHHELD = "kept; the number is not published, because it could tell values of suppressed records"
+NUMBER_WITHHELD = "kept; the number is not published, because it could reveal values of suppressed records"
 
 RISK = {
     "average": "average risk of a record",

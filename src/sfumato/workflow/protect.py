@@ -175,7 +175,7 @@ def protect(
     promised = each_once(guarantees)
     source = microdata_of(data, schema)
     register = population_of(population, source.schema, public=population_public)
-    place = _destination(destination, table_name, overwrite=overwrite, sign=sign, memory=memory)
+    place = _destination(destination, table_name, source, overwrite=overwrite, sign=sign, memory=memory)
     require(sample is None or place is None, "a sample is protected in this process: leave destination= or sample= out")
     randomness, sampled_of = sources_of_randomness.default(seed), None
     if sample is not None:
@@ -223,6 +223,7 @@ def protect(
 def _destination(
     destination: str | Path | None,
     table_name: str | None,
+    source: Microdata,
     *,
     overwrite: bool,
     sign: Path | str | None,
@@ -249,7 +250,7 @@ def _destination(
         )
         check_place(Path(os.path.abspath(place.path)), overwrite=overwrite)
     else:
-        check_destination(place)
+        check_destination(place, source.relation)
     return place
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LEDGER = "sfumato-ledger.db"
 #: Keys that say where this release went: a recipe that is kept with it goes elsewhere.
-_PLACES_OF_THIS_RELEASE = ("output", "overwrite", "write", "destination", "destination_table")
+_PLACES_OF_THIS_RELEASE = ("output", "overwrite", "write", "destination", "destination_table", "memory")
 _LOG = logging.getLogger("sfumato")
 
 

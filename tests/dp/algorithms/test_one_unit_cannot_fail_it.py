@@ -125,3 +125,12 @@ def test_questions_meet_text_that_is_not_utf8_as_missing(where: str, tmp_path: P
     ):
         answer = session.sql(query, epsilon=200).table
         assert answer.column("n").to_pylist()[0] == 2
+
+
+def test_a_question_about_one_column_of_a_file_with_broken_text_is_answered(tmp_path: Path) -> None:
+    """DuckDB stopped for good where it read some columns of such a line."""
+    with_broken_text("csv", tmp_path)
+    schema = {"dataset": "log", "unit": "record", "columns": {"u": {"type": "string"}, "q": SCHEMA["columns"]["q"]}}
+    session = sf.Session(sf.read(tmp_path / "log.csv", schema, engine="duckdb"), budget=sf.PureDP(100), seed=1)
+    counted = session.sql("SELECT q, COUNT(*) AS n FROM log WHERE q = 'a' GROUP BY q", epsilon=50).table
+    assert dict(zip(counted.column("q").to_pylist(), counted.column("n").to_pylist(), strict=True))["a"] == 2

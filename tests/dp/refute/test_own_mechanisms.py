@@ -145,6 +145,14 @@ def test_no_mechanism_is_refuted(name: str, place: int) -> None:
     assert not found.refuted, found.explain()
 
 
+@pytest.mark.stress
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(("name", "place"), PAIRS)
+def test_no_mechanism_is_refuted_by_many_draws(name: str, place: int) -> None:
+    found = tried(name, place, 1.0, 10 * SAMPLES)
+    assert not found.refuted, found.explain()
+
+
 @pytest.mark.parametrize("name", TIGHT)
 def test_an_understated_claim_is_refuted(name: str) -> None:
     assert tried(name, 0, 0.6, SAMPLES).refuted

@@ -48,7 +48,7 @@ ALGORITHMS = {
 @pytest.mark.parametrize("pseudonym", [False, True])
 def test_a_session_over_names_without_a_unit_is_refused_with_both_ways_out(pseudonym: bool) -> None:
     data = visits(columns={"patient_id": {"role": "identifier", "type": "string", "pseudonym": pseudonym}})
-    with pytest.raises(SchemaError, match="nobody knows whom an answer would protect") as refusal:
+    with pytest.raises(SchemaError, match="it is not clear whom an answer would protect") as refusal:
         open_session(data)
     said = str(refusal.value)
     assert "'patient_id'" in said and 'role = "unit"' in said and 'unit = "record"' in said and refusal.value.exit_code == 2
@@ -56,7 +56,7 @@ def test_a_session_over_names_without_a_unit_is_refused_with_both_ways_out(pseud
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_an_algorithm_run_by_itself_is_refused_too(name: str) -> None:
-    with pytest.raises(SchemaError, match="nobody knows whom an answer would protect"):
+    with pytest.raises(SchemaError, match="it is not clear whom an answer would protect"):
         ALGORITHMS[name].run(visits())
     assert ALGORITHMS[name].run(visits(unit="record"), randomness=StreamRandomness("x")).claimed[0].unit == "record"  # type: ignore[attr-defined]
 

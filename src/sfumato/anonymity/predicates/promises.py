@@ -186,18 +186,19 @@ def cautious_units(table: ClassTable, enough: int) -> Int:
 
 
 def totals_of(table: ClassTable, layout: Layout, enough: int) -> Int:
-    """The totals of the distinct tuples: the finest classes."""
-    totals = np.zeros((table.tuples, layout.columns), dtype=np.int64)
-    totals[:, 0] = table.counts
+    """The totals of the distinct tuples: the finest classes. In half the memory, where no sum of them needs more."""
+    table.refuse_large_histograms(sum(layout.widths.values()))
+    columns = {0: table.counts}
     if layout.units:
-        totals[:, layout.units] = cautious_units(table, enough)
+        columns[layout.units] = cautious_units(table, enough)
     if layout.population > 0:
-        totals[:, layout.population] = table.population
-    if layout.starts:
-        histogram = table.histogram
-        for name, start in layout.starts.items():
-            offset = table.offsets[table.sensitive_index(name)]
-            totals[:, start : start + layout.widths[name]] = histogram[:, offset : offset + layout.widths[name]]
+        columns[layout.population] = table.population
+    small = all(int(column.sum()) < 2**31 for column in columns.values())
+    totals: Int = np.zeros((table.tuples, layout.columns), dtype=np.int32 if small else np.int64)
+    for place, column in columns.items():
+        totals[:, place] = column
+    for name, start in layout.starts.items():
+        table.count_values(table.sensitive_index(name), totals, start)
     return totals
 
 

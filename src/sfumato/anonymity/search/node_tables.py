@@ -27,7 +27,9 @@ from sfumato.kernels.classes.rollup import add_up, failing_classes, roll_up, sma
 
 Int = NDArray[np.int64]
 Real = NDArray[np.float64]
-CACHE_BYTES = 512 * 1024 * 1024
+#: What the tables that are kept may take: so many bytes for each tuple, and what is little anyway.
+CACHE_PER_TUPLE = 128
+SMALL_CACHE = 8 * 1024 * 1024
 KEY_BITS = 62
 
 
@@ -251,7 +253,8 @@ class NodeTables:
         """Keep a table, and drop those that were used least lately."""
         self._cache[key] = table
         self._bytes += table[0].nbytes + table[1].nbytes
-        while (self._bytes > CACHE_BYTES or len(self._cache) > self.most_tables) and len(self._cache) > 1:
+        most = max(SMALL_CACHE, CACHE_PER_TUPLE * self.root[0].size)
+        while (self._bytes > most or len(self._cache) > self.most_tables) and len(self._cache) > 1:
             _, dropped = self._cache.popitem(last=False)
             self._bytes -= dropped[0].nbytes + dropped[1].nbytes
         return table

@@ -9,14 +9,13 @@ or not. The last attributes, few levels in all, make up a family, whose nodes ar
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.anonymity.search.node_tables import NodeTables
-from sfumato.anonymity.search.verdicts import NodeVerdict
+from sfumato.anonymity.search.verdicts import NodeVerdicts
 from sfumato.kernels.classes.families import group_at_top, kept_in_family, roll_up_family, split_off
 from sfumato.kernels.classes.rollup import roll_up
 
@@ -27,7 +26,10 @@ Classes = tuple[Int, Int]  # keys and totals
 FAMILY = 72  # nodes of a family at most
 ROWS = 1 << 18  # rows that all nodes of a family may have together
 FEW = 48  # tables of so few rows are not worth the trouble
-_CACHE_BYTES = 256 * 1024 * 1024
+_COLUMNS = 16  # that a processor adds at once, or two to four times
+#: What the tables that are kept may take: so many times the table of all tuples, and what is little anyway.
+_CACHED_TABLES = 6
+_SMALL_CACHE = 48 * 1024 * 1024
 
 
 class NodeFamily:
@@ -72,6 +74,7 @@ class Survivors:
         self._merged: dict[Levels, Classes] = {}
         self._parts: dict[Levels, Classes] = {}
         self._bytes = 0
+        self._most_bytes = max(_SMALL_CACHE, _CACHED_TABLES * sum(part.nbytes for part in tables.finest))
         self._room: Classes = (np.empty(0, dtype=np.int64), tables.root[1][:0])
 
     @staticmethod
@@ -81,7 +84,7 @@ class Survivors:
         single = promises.only_k or promises.moving or promises.no_suppression or promises.on_average
         return type(tables) is NodeTables and bool(tables.order) and not single
 
-    def verdicts(self, node: Levels, wanted: NDArray[np.bool_]) -> Iterator[tuple[Levels, NodeVerdict]]:
+    def verdicts(self, node: Levels, wanted: NDArray[np.bool_]) -> NodeVerdicts:
         """The nodes of a family of this node that are wanted (by their levels) with their verdicts."""
         tables = self.tables
         prefix, part, family = self._family(node)
@@ -101,11 +104,8 @@ class Survivors:
         base = sum(part[levels] for part, levels in zip(self.base, nodes.T, strict=True))
         # what all records lose, less what the kept ones lose, is what the suppressed ones would
         gone = self.records - counts[:, [0, 2]]
-        penalties = (gone + lost) / tables.records - np.asarray(base)[:, None]
-        for levels, (suppressed, least), kept, added in zip(
-            nodes.tolist(), gone.tolist(), counts[:, 1].tolist(), np.maximum(penalties, 0.0).tolist(), strict=True
-        ):
-            yield tuple(levels), NodeVerdict(suppressed, added[0], least, added[1], kept)
+        penalties = np.maximum((gone + lost) / tables.records - np.asarray(base)[:, None], 0.0)
+        return NodeVerdicts(nodes, gone[:, 0], penalties[:, 0], gone[:, 1], penalties[:, 1], counts[:, 1])
 
     def _family(self, node: Levels) -> tuple[Levels, Classes, NodeFamily]:
         """The largest family of a node that is counted quickly."""
@@ -121,10 +121,16 @@ class Survivors:
         """What is left of the tuples for the nodes that begin with these levels."""
         part = self._parts.get(prefix)
         if part is None:
-            part = self._thinned(prefix, self._merged_table(prefix, self._part(prefix[:-1]))) if prefix else self.tables.finest
+            part = self._thinned(prefix, self._merged_table(prefix, self._part(prefix[:-1]))) if prefix else self._finest()
             self._parts[prefix] = part
             self._count(part)
         return part
+
+    def _finest(self) -> Classes:
+        """The classes of the lowest node; empty columns fill their rows up, since whole rows of numbers are added faster."""
+        keys, totals = self.tables.finest
+        spare = -totals.shape[1] % _COLUMNS
+        return keys, np.pad(totals, ((0, 0), (0, spare))) if spare < _COLUMNS // 2 else totals
 
     def _merged_table(self, prefix: Levels, before: Classes) -> Classes:
         """The classes of the part before, with one attribute more generalised; from the next lower level that is there."""
@@ -169,7 +175,7 @@ class Survivors:
     def _count(self, table: Classes) -> None:
         """Forget everything where it has grown too large."""
         self._bytes += table[0].nbytes + table[1].nbytes
-        if self._bytes > _CACHE_BYTES:
+        if self._bytes > self._most_bytes:
             self._merged.clear()
             self._parts.clear()
             self._bytes = 0

@@ -8,7 +8,6 @@ below the best loss found, that loss is the optimum.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.anonymity.search.node_tables import NodeTables
 from sfumato.anonymity.search.survivors import Survivors
-from sfumato.anonymity.search.verdicts import NodeVerdict
+from sfumato.anonymity.search.verdicts import NodeVerdict, NodeVerdicts
 from sfumato.core.progress import Progress, silent
 from sfumato.kernels.classes.families import raise_bounds
 
@@ -46,10 +45,22 @@ class BestNode:
         """Remember a checked node."""
         self.evaluated += 1
         self.trail.append((levels, loss, verdict.suppressed, verdict.kept))
-        rank = (ties, verdict.suppressed, verdict.kept, levels)
         if feasible and verdict.slack > EQUAL:
             self.possible = min(self.possible, loss - verdict.slack)
-        if feasible and (loss < self.loss - EQUAL or (loss <= self.loss + EQUAL and rank < self.rank)):
+        if feasible:
+            self._choose(levels, loss, (ties, verdict.suppressed, verdict.kept, levels))
+
+    def note_all(self, verdicts: NodeVerdicts, losses: Real, feasible: NDArray[np.bool_]) -> None:
+        """Remember many checked nodes."""
+        nodes = list(map(tuple, verdicts.levels.tolist()))
+        numbers = (losses.tolist(), verdicts.suppressed.tolist(), verdicts.kept.tolist())
+        self.evaluated += len(nodes)
+        self.trail.extend(zip(nodes, *numbers, strict=True))
+        for i in np.flatnonzero(feasible & (losses <= self.loss + EQUAL)).tolist():
+            self._choose(nodes[i], numbers[0][i], ((), numbers[1][i], numbers[2][i], nodes[i]))
+
+    def _choose(self, levels: Levels, loss: float, rank: tuple[tuple[float, ...], int, int, Levels]) -> None:
+        if loss < self.loss - EQUAL or (loss <= self.loss + EQUAL and rank < self.rank):
             self.levels, self.loss, self.rank = levels, loss, rank
 
     @property
@@ -134,7 +145,7 @@ class Sweep:
         for place in np.argsort(-heights, kind="stable").tolist():
             if flat[place] < self.best_node.loss + EQUAL:
                 node = tuple(int(x) for x in np.unravel_index(place, self.shape))
-                self._learn(list(survivors.verdicts(node, self._open())))
+                self._learn(survivors.verdicts(node, self._open()))
                 self._report()
 
     def _open(self) -> NDArray[np.bool_]:
@@ -171,7 +182,12 @@ class Sweep:
         return self.checked[node]
 
     def _look(self, node: Levels) -> None:
-        self._learn([(node, self.tables.verdict(node))])
+        verdict = self.tables.verdict(node)
+        self._note(node, float(self.base[node]) + verdict.penalty, verdict)
+        penalty = float("inf") if verdict.least_suppressed > self.limit else verdict.least_penalty
+        self.penalties[node] = penalty
+        least = min(verdict.least_suppressed / self.tables.records, 1.0)
+        self._raise(np.array([node], dtype=np.int64).reshape(1, self.sizes.size), np.array([penalty]), np.array([least]))
 
     def _note(self, node: Levels, loss: float, verdict: NodeVerdict, ties: tuple[float, ...] = ()) -> None:
         """Remember what a node costs."""
@@ -179,14 +195,14 @@ class Sweep:
         self.best_node.note(node, loss, verdict, feasible, ties)
         self.checked[node] = loss if feasible else float("inf")
 
-    def _learn(self, verdicts: Sequence[tuple[Levels, NodeVerdict]]) -> None:
-        penalties, least = np.empty(len(verdicts)), np.empty(len(verdicts))
-        for i, (node, verdict) in enumerate(verdicts):
-            self._note(node, float(self.base[node]) + verdict.penalty, verdict)
-            penalty = float("inf") if verdict.least_suppressed > self.limit else verdict.least_penalty
-            self.penalties[node] = penalties[i] = penalty
-            least[i] = min(verdict.least_suppressed / self.tables.records, 1.0)
-        nodes = np.array([node for node, _ in verdicts], dtype=np.int64).reshape(len(verdicts), self.sizes.size)
+    def _learn(self, verdicts: NodeVerdicts) -> None:
+        """Remember what many nodes cost, and spread it. They are not looked up one by one any more, so that no more is kept."""
+        losses = self.base[tuple(verdicts.levels.T)] + verdicts.penalty
+        self.best_node.note_all(verdicts, losses, verdicts.suppressed <= self.limit)
+        penalties = np.where(verdicts.least_suppressed > self.limit, np.inf, verdicts.least_penalty)
+        self._raise(verdicts.levels, penalties, np.minimum(verdicts.least_suppressed / self.tables.records, 1.0))
+
+    def _raise(self, nodes: NDArray[np.int64], penalties: Real, least: Real) -> None:
         bounds, base = self.bounds.reshape(-1), self.base.reshape(-1)
         self.lowest = raise_bounds(bounds, base, self.sizes, nodes, penalties, least, *self.most_lost)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,3 +32,21 @@ class ColumnVerdict:
     verdict: NodeVerdict
     added: Real = field(repr=False)
     least_added: Real = field(repr=False)
+
+
+@dataclass(frozen=True, eq=False)
+class NodeVerdicts:
+    """What is known about many nodes, as arrays: row i of `levels` is a node, the other fields are those of its `NodeVerdict`."""
+
+    levels: NDArray[np.int64]
+    suppressed: NDArray[np.int64]
+    penalty: Real
+    least_suppressed: NDArray[np.int64]
+    least_penalty: Real
+    kept: NDArray[np.int64]
+
+    def each(self) -> Iterator[tuple[tuple[int, ...], NodeVerdict]]:
+        """The nodes one by one."""
+        fields = (self.suppressed, self.penalty, self.least_suppressed, self.least_penalty, self.kept)
+        for node, *numbers in zip(self.levels.tolist(), *(each.tolist() for each in fields), strict=True):
+            yield tuple(node), NodeVerdict(*numbers)

@@ -29,6 +29,32 @@ def refuse_unread(views: Sequence[TableView]) -> None:
             raise Unsupported(f"{why}; assume that everything the releases tell adds up.")
 
 
+def refuse_untied(views: Sequence[TableView]) -> None:
+    """Rows that stayed in an engine are known by their groups alone: what ties records of several releases together and was not
+    grouped would make them seem to have less in common."""
+    published = [_published(view) for view in views]
+    several = Counter(name for names in published for name in names)
+    lacking = {
+        name
+        for view, names in zip(views, published, strict=True)
+        for name in names
+        if name not in released_table(view).table.column_names
+    }
+    listed = ", ".join(f"'{name}'" for name in sorted(lacking) if several[name] > 1)
+    if listed:
+        raise Unsupported(
+            f"records could be tied together by {listed}, and rows that stayed in an engine are known by their groups alone; "
+            "assume that everything the releases tell adds up."
+        )
+
+
+def _published(view: TableView) -> frozenset[str]:
+    """The columns of a release as its certificate names them; those of its rows where nothing is certified."""
+    schema = view.certificate.get("schema")
+    columns = schema.get("columns") if isinstance(schema, Mapping) else None
+    return frozenset(columns if isinstance(columns, Mapping) else released_table(view).table.column_names)
+
+
 def _written_otherwise(views: Sequence[TableView], name: str) -> str | None:
     """Why the values of a column may have been written differently; releases of earlier versions do not say how they were."""
     written = [_writing(view, name) for view in views]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.adversary import TableAttack, is_masked, is_table
-from sfumato.attacks.several.comparable import refuse_unread
+from sfumato.attacks.several.comparable import refuse_unread, refuse_untied
 from sfumato.attacks.several.differencing import Differences, differences
 from sfumato.attacks.several.joint import Joint, LookedUp, joint_by_overlap
 from sfumato.attacks.several.remaining import Linked, Remaining, attributes_of, link_columns, linked, remaining
@@ -102,13 +102,14 @@ class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"
         return OtherReleases(views, comparable=True, register=cast("pa.Table | None", register))
 
     def run(self, view: TableView, knowledge: OtherReleases | TableView | Sequence[TableView] | None = None) -> AttackResult:
-        """Lay the releases over each other."""
+        """Combine the releases."""
         others = _others(knowledge)
         views = (view, *others.views)
         for each in views:
             refuse_changed_values(each)
         if others.comparable:
             refuse_unread(views)
+            refuse_untied(views)
         releases = _releases(views)
         quasi = {name for each in views for name in each.schema.quasi}
         names = _sensitive(views, quasi, self.attribute)

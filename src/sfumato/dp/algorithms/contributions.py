@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, ParameterError, Unsupported, all_at_once
 from sfumato.core.params import require
-from sfumato.core.randomness import Randomness, default, words
+from sfumato.core.randomness import Randomness, StreamRandomness, default, words
 from sfumato.core.ranges import ColumnName, Whole
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.declared_values import Codes, distinct_values, unit_codes
@@ -126,8 +126,11 @@ def keep_per_unit(units: Codes, rows: int, *keys: NDArray[np.generic]) -> Codes:
 
 
 def random_keys(count: int, randomness: Randomness) -> NDArray[np.uint64]:
-    """Sort keys that put rows in a uniformly random order."""
-    return words(randomness, count)
+    """Sort keys that put rows in a uniformly random order.
+
+    They have a stream of their own: what is drawn afterwards depends neither on the number of rows nor on the engine.
+    """
+    return words(StreamRandomness(randomness.bytes(16).hex()), count)
 
 
 def ranks(column: pa.ChunkedArray) -> Codes:

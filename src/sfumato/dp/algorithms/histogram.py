@@ -45,10 +45,15 @@ from sfumato.dp.algorithms.declared_values import (
     refuse,
     unit_codes,
 )
+from sfumato.dp.algorithms.engine_codes import edges_code, listed_code
+from sfumato.dp.algorithms.engine_counts import cell_counts, fresh_salt, rows_in_engine
 from sfumato.dp.algorithms.spending import Epsilon, LossShare, Rho, one_of_them
 from sfumato.dp.mechanisms.base import Error
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.ranges import Floating, Rising
+from sfumato.engines.cell_counts import Code
+from sfumato.engines.cell_counts import KeptRows as EngineRows
+from sfumato.engines.sql.relation import SqlRelation
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -169,6 +174,13 @@ class PrivateHistogram(RowBounded):
     def counts(self, data: Microdata, randomness: Randomness | None = None) -> NDArray[np.int64]:
         """The exact counts after bounding, cell by cell: the owner's, not for release."""
         cells, unit = self._declared(data)
+        relation = rows_in_engine(data, [*self.columns, unit, self.order])
+        codes = None if relation is None else self._engine_codes(relation, cells)
+        if relation is not None and codes is not None:
+            sampled = unit is not None and self.bounding == "sample"
+            salt = fresh_salt(randomness or default()) if sampled else None
+            order = None if sampled else self.order
+            return cell_counts(relation, codes, EngineRows(unit, self.kept_rows, salt, order, once=self.count == "units"))
         table = read(data, [*self.columns, unit, self.order])
         code = np.zeros(table.num_rows, dtype=np.int64)
         inside = np.ones(table.num_rows, dtype=np.bool_)
@@ -185,6 +197,21 @@ class PrivateHistogram(RowBounded):
             kept = self._kept(units, code, keys, randomness or default())
             code = code[kept]
         return np.bincount(code, minlength=math.prod(map(_size, cells))).astype(np.int64)
+
+    @staticmethod
+    def _engine_codes(relation: SqlRelation, cells: Sequence[Bins | Categories]) -> list[Code] | None:
+        """The cells as codes that the engine computes; None where it cannot."""
+        codes = []
+        for cell in cells:
+            if isinstance(cell, Bins):
+                code = edges_code(cell.axis.name, relation.fields[cell.axis.name].kind, cell.edges, cell.axis.whole)
+            else:
+                places = {value: place for place, value in enumerate(cell.values)}
+                code = listed_code(cell.name, relation.fields[cell.name].kind, places, len(places))
+            if code is None:
+                return None
+            codes.append(code)
+        return codes
 
     def _kept(self, units: Codes, code: Codes, keys: list[Codes], randomness: Randomness) -> Codes:
         rows = np.arange(code.size)

@@ -114,17 +114,22 @@ class PrivateQuantiles(RowBounded):
 
     def leaf_counts(self, data: Microdata, randomness: Randomness | None = None) -> tuple[Axis, NDArray[np.int64]]:
         """The exact counts of the leaves after bounding: the owner's, not for release."""
+        axis = self._axis(data)
+        return axis, self._histogram(axis).counts(data, randomness)
+
+    def _axis(self, data: Microdata) -> Axis:
         faults: list[str] = []
         check_unit(data, self.max_rows, faults)
         axis = declared_axis(data, self.column, faults)
         refuse(data, self.name, faults)
-        axis = cast(Axis, axis)
+        return cast(Axis, axis)
+
+    def _histogram(self, axis: Axis) -> PrivateHistogram:
         values = math.floor(axis.high) - math.ceil(axis.low) + 1
         bins: dict[str, int | Sequence[float]] = {} if axis.whole and 2 <= values <= self.leaves else {self.column: self.leaves}
-        histogram = PrivateHistogram(
+        return PrivateHistogram(
             (self.column,), self.epsilon, self.rho, bins, self.max_rows, bounding=self.bounding, order=self.order
         )
-        return axis, histogram.counts(data, randomness)
 
     @property
     def _spending(self) -> LossShare:

@@ -30,10 +30,15 @@ from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.base import RowBounded, counted_rows
 from sfumato.dp.algorithms.contributions import BoundedBy, KeptRows
 from sfumato.dp.algorithms.declared_values import check_unit, declared_categories, read, refuse, unit_codes
+from sfumato.dp.algorithms.engine_codes import also_padded, listed_code
+from sfumato.dp.algorithms.engine_counts import cell_counts, fresh_salt, rows_in_engine
 from sfumato.dp.algorithms.keywords import Split, mentions
 from sfumato.dp.algorithms.spending import Epsilon, LossShare, Rho, one_of_them
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.ranges import AsText
+from sfumato.engines.cell_counts import Code
+from sfumato.engines.cell_counts import KeptRows as EngineRows
+from sfumato.engines.sql.relation import SqlRelation
 
 
 @formerly(max_rows="rows")
@@ -129,10 +134,36 @@ class TopK(RowBounded):
 
     def scores(self, data: Microdata, randomness: Randomness | None = None) -> tuple[tuple[str, ...], NDArray[np.int64]]:
         """The candidates and their exact scores: the owner's, not for release."""
+        candidates = self._declared(data)
+        described, unit, source = data.schema.columns.get(self.column), data.schema.unit, randomness or default()
+        relation = rows_in_engine(data, [self.column, unit])
+        code = None if relation is None else self._engine_code(data, relation, candidates, asking=True)
+        if relation is not None and code is not None:
+            salt = fresh_salt(source) if self.repeats else None
+            limit = self.kept_rows if self.repeats else None
+            return candidates, cell_counts(relation, [code], EngineRows(unit, limit, salt, once=not self.repeats))
+        table = read(data, [self.column, unit])
+        separator = described.items if described is not None else None
+        mentioned = mentions(table.column(self.column), unit_codes(table, unit), None, self.split, separator, candidates)
+        kept = mentioned.bounded(self.kept_rows, self.bounding, source) if self.repeats else mentioned.distinct()
+        return candidates, kept.counts()
+
+    def _engine_code(self, data: Microdata, relation: SqlRelation, candidates: Sequence[str], *, asking: bool) -> Code | None:
+        """The candidates as codes that the engine computes; None where a value holds several."""
+        described = data.schema.columns.get(self.column)
+        if self.split != "value" or (described is not None and described.items is not None):
+            return None
+        kind = relation.fields[self.column].kind
+        places = {text: place for place, text in enumerate(candidates) if text and text == text.strip()}
+        if kind == "string" and asking:
+            places = also_padded(relation, self.column, places)
+        return listed_code(self.column, kind, places, len(candidates))
+
+    def _declared(self, data: Microdata) -> tuple[str, ...]:
+        """The candidates; all faults at once, before a row is read."""
         faults: list[str] = []
         unit = data.schema.unit
         candidates = tuple(self.candidates or ())
-        described = data.schema.columns.get(self.column)
         if not candidates:
             declared = declared_categories(data, self.column, faults)
             candidates = declared.values if declared is not None else ()
@@ -145,11 +176,7 @@ class TopK(RowBounded):
         elif unit is not None and unit not in data.column_names:
             faults.append(f"the unit column '{unit}' is not in the data")
         refuse(data, self.name, faults)
-        table = read(data, [self.column, unit])
-        separator = described.items if described is not None else None
-        mentioned = mentions(table.column(self.column), unit_codes(table, unit), None, self.split, separator, candidates)
-        kept = mentioned.bounded(self.kept_rows, self.bounding, randomness or default()) if self.repeats else mentioned.distinct()
-        return candidates, kept.counts()
+        return candidates
 
     def choose(self, scores: NDArray[np.int64], source: Randomness) -> list[int]:
         """The positions of the winners for these scores."""

@@ -33,7 +33,7 @@ from sfumato.dp.synthesis.budget import (
 from sfumato.dp.synthesis.drawing import draw
 from sfumato.dp.synthesis.estimation import Fitted, Measured, NoisyMarginal, add, fit
 from sfumato.dp.synthesis.junction_tree import Columns, cells, model_cells
-from sfumato.dp.synthesis.marginals import STEP, in_steps, marginal, marginals, misfit
+from sfumato.dp.synthesis.marginals import STEP, in_steps, marginals, misfit
 
 _MEASURING = Fraction(9, 10)  # of a round's budget; the rest chooses
 _ROUNDS_PER_COLUMN = 4
@@ -66,11 +66,14 @@ class Aim(Synthesis):
         rounds.refit()
         candidates = self._candidates(work.sizes)
         if len(work.sizes) > 1:
-            counts = dict(marginals(work.codes, candidates, work.sizes))
+            counts = dict(work.records.marginals(candidates))
             room = _Room(candidates, work.sizes, self.max_cells)
             while not rounds.over:
                 rounds.next(counts, room)
         return TrainedModel(rounds.finished(), tuple(rounds.trail))
+
+    def _looked_at(self, sizes: Sequence[int]) -> list[Columns]:
+        return self._candidates(sizes)
 
     def _candidates(self, sizes: Sequence[int]) -> list[Columns]:
         """The marginals that may be measured; every column's own is among them, whatever its size."""
@@ -128,7 +131,7 @@ class _Rounds:
     def measure(self, columns: Columns) -> None:
         """Noisy counts of these columns, paid for and kept."""
         work = self.work
-        counts = marginal(work.codes, columns, work.sizes)
+        counts = work.records.marginal(columns)
         noisy = noisy_counts(counts, self.variance, work.reach, self.purse, work.source)
         self.trail.append(NoisyMarginal(columns, noisy, float(self.variance)))
         add(self.measured, self.trail[-1])

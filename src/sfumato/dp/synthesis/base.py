@@ -9,7 +9,7 @@ data", Journal of Privacy and Confidentiality 11(3), 2021.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Annotated, Any, Literal
@@ -29,6 +29,7 @@ from sfumato.data.schema import Schema
 from sfumato.dp.algorithms.base import Algorithm, counted_rows
 from sfumato.dp.algorithms.contributions import check_order, keep_per_unit, random_keys
 from sfumato.dp.algorithms.declared_values import read, unit_codes
+from sfumato.dp.algorithms.engine_counts import fresh_salt, rows_in_engine
 from sfumato.dp.algorithms.integer_noise import DiscreteGaussianError
 from sfumato.dp.algorithms.spending import LEAST, Rho
 from sfumato.dp.mechanisms.base import Error
@@ -38,8 +39,14 @@ from sfumato.dp.synthesis.budget import MarginalReach, Purse
 from sfumato.dp.synthesis.coded_columns import Codes
 from sfumato.dp.synthesis.declared_domain import Domain, declared_domain
 from sfumato.dp.synthesis.drawing import draw
+from sfumato.dp.synthesis.engine_marginals import EngineMarginals, engine_codes
 from sfumato.dp.synthesis.estimation import Fitted, NoisyMarginal
-from sfumato.dp.synthesis.quality import quality_of_codes
+from sfumato.dp.synthesis.junction_tree import Columns
+from sfumato.dp.synthesis.marginals import CodedRecords, Marginals
+from sfumato.dp.synthesis.quality import EveryCode, EveryCount, EveryRecord
+from sfumato.engines.cell_counts import KeptRows
+from sfumato.engines.expressions import Kind
+from sfumato.engines.sql.relation import SqlRelation
 
 _MOST_ROWS = 100_000_000
 _MOST_CODES = 1_000_000
@@ -47,9 +54,9 @@ _MOST_CODES = 1_000_000
 
 @dataclass(frozen=True)
 class Work:
-    """What a synthesis works with: the coded records, their domain, and the means to look at them."""
+    """What a synthesis works with: counts of the coded records, their domain, and the means to look at them."""
 
-    codes: Codes
+    records: Marginals
     sizes: tuple[int, ...]
     reach: MarginalReach
     purse: Purse
@@ -134,12 +141,9 @@ class Synthesis(Algorithm):
         domain = declared_domain(data.schema, data.column_names, bins=self.bins, missing=self.missing, who=self.name)
         self._refuse(data, domain)
         progress("reading", 0, 1)
-        # Units and values come from one scan: a second one may give the rows in another order, and the bound per unit
-        # would then be about other people's rows.
-        table = read(data, [*domain.names, data.schema.unit])
-        every = domain.encode(table)
-        counted = self._counted(every, unit_codes(table, data.schema.unit), source)
-        work = Work(counted, domain.sizes, self._reach(), Purse(self.budget), source, progress)
+        records, every = self._records(data, domain, source)
+        records.prepare(self._looked_at(domain.sizes))
+        work = Work(records, domain.sizes, self._reach(), Purse(self.budget), source, progress)
         trained = self._made(work)
         rows = min(round(trained.fitted.total), self.most_rows) if self.rows is None else self.rows
         progress("drawing", 0, 1)
@@ -148,7 +152,7 @@ class Synthesis(Algorithm):
         owner: dict[str, Any] = {}
         if self.report:
             progress("comparing", 0, 1)
-            owner["quality"] = quality_of_codes(every, drawn, domain)
+            owner["quality"] = every.compared_with(drawn, domain)
         progress("comparing", 1, 1)
         return private_outcome(
             synthetic,
@@ -165,6 +169,32 @@ class Synthesis(Algorithm):
                 for one in trained.trail
             ],
         )
+
+    def _records(self, data: Microdata, domain: Domain, source: Randomness) -> tuple[Marginals, EveryRecord]:
+        """Counts of the records that count, and every record for the owner's report."""
+        unit = data.schema.unit
+        relation = rows_in_engine(data, [*domain.names, unit])
+        if relation is not None and engine_codes(domain, _kinds(relation, domain)) is not None:
+            return self._engine_records(relation, unit, domain, source)
+        # Units and values come from one scan: a second one may give the rows in another order, and the bound per unit
+        # would then be about other people's rows.
+        table = read(data, [*domain.names, unit])
+        every = domain.encode(table)
+        counted = self._counted(every, unit_codes(table, unit), source)
+        return CodedRecords(counted, domain.sizes), EveryCode(every)
+
+    def _engine_records(
+        self, relation: SqlRelation, unit: str | None, domain: Domain, source: Randomness
+    ) -> tuple[Marginals, EveryRecord]:
+        codes = engine_codes(domain, _kinds(relation, domain), relation) or []
+        salt = fresh_salt(source) if unit is not None and self.bounding == "sample" else None
+        kept = EngineMarginals(relation, codes, KeptRows(unit, self.max_rows, salt))
+        every = kept if unit is None else EngineMarginals(relation, codes, KeptRows(None))
+        return kept, EveryCount(every, relation.count)
+
+    @abstractmethod
+    def _looked_at(self, sizes: Sequence[int]) -> list[Columns]:
+        """The combinations of columns whose counts may be looked at, by the declared sizes alone."""
 
     @abstractmethod
     def _made(self, work: Work) -> TrainedModel:
@@ -207,3 +237,7 @@ class Synthesis(Algorithm):
         owners = np.where(inside, units, -1)
         keys = [random_keys(owners.size, source)] if self.bounding == "sample" else []
         return np.asfortranarray(codes[keep_per_unit(owners, self.max_rows, *keys)])
+
+
+def _kinds(relation: SqlRelation, domain: Domain) -> list[Kind]:
+    return [relation.fields[name].kind for name in domain.names]

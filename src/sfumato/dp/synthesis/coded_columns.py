@@ -78,8 +78,12 @@ class ListedValues(DomainColumn):
     def known(self) -> int:
         return len(self.values)
 
+    def places(self) -> dict[str, int]:
+        """The code of each listed value, by the form in which it is compared."""
+        return {compared(str(text)): code for code, text in enumerate(texts(self.values))}
+
     def _codes(self, column: pa.ChunkedArray) -> Codes:
-        place = {compared(str(text)): code for code, text in enumerate(texts(self.values))}
+        place = self.places()
         distinct, codes = distinct_values(column)
         own = [-1 if text is None else place.get(compared(text), -1) for text in texts(distinct)]
         return np.array([*own, -1], dtype=np.int64)[codes]

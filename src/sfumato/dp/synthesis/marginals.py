@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +38,45 @@ def marginals(codes: Codes, column_sets: Iterable[Columns], sizes: Sequence[int]
         begun = columns[:-1]
         del places[len(begun) :]
         yield columns, counts.reshape([sizes[column] for column in columns]).astype(np.int64)
+
+
+class Marginals(Protocol):
+    """Counts of combinations of columns, wherever the records are."""
+
+    def prepare(self, column_sets: Iterable[Columns]) -> None:
+        """Say which combinations may be asked for, so that they are counted together."""
+
+    def marginal(self, columns: Columns) -> NDArray[np.int64]:
+        """Records per combination of these columns."""
+
+    def marginals(self, column_sets: Iterable[Columns]) -> Iterator[tuple[Columns, NDArray[np.int64]]]:
+        """`marginal` of many combinations."""
+
+    def total(self) -> int:
+        """How many records are counted."""
+
+
+@dataclass(frozen=True, eq=False)
+class CodedRecords:
+    """Coded records in this process, one row each, counted when they are asked for."""
+
+    codes: Codes
+    sizes: tuple[int, ...]
+
+    def prepare(self, column_sets: Iterable[Columns]) -> None:
+        """Nothing: each combination is counted by itself."""
+
+    def marginal(self, columns: Columns) -> NDArray[np.int64]:
+        """Records per combination of these columns."""
+        return marginal(self.codes, columns, self.sizes)
+
+    def marginals(self, column_sets: Iterable[Columns]) -> Iterator[tuple[Columns, NDArray[np.int64]]]:
+        """`marginal` of many combinations."""
+        return marginals(self.codes, column_sets, self.sizes)
+
+    def total(self) -> int:
+        """How many records are counted."""
+        return len(self.codes)
 
 
 def misfit(counts: NDArray[np.int64], model: NDArray[np.float64]) -> int:

@@ -8,6 +8,7 @@ data", Journal of Privacy and Confidentiality 11(3), 2021.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -20,7 +21,7 @@ from sfumato.dp.synthesis.base import Synthesis, TrainedModel, Work
 from sfumato.dp.synthesis.budget import MarginalReach, choice_parameter, choose, noisy_counts, variance_for
 from sfumato.dp.synthesis.estimation import Fitted, Measured, NoisyMarginal, add, fit
 from sfumato.dp.synthesis.junction_tree import Columns, cells
-from sfumato.dp.synthesis.marginals import STEP, marginal, misfit
+from sfumato.dp.synthesis.marginals import STEP, misfit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,17 +41,23 @@ class Mst(Synthesis):
         # a single column has no pairs to pay for
         return variance_for(self.budget / (columns * (1 if columns == 1 else 3)), reach)
 
+    def _pairs(self, sizes: Sequence[int]) -> list[Columns]:
+        return [pair for pair in combinations(range(len(sizes)), 2) if cells(pair, sizes) <= self.max_cells]
+
+    def _looked_at(self, sizes: Sequence[int]) -> list[Columns]:
+        return [*((place,) for place in range(len(sizes))), *self._pairs(sizes)]
+
     def _made(self, work: Work) -> TrainedModel:
         sizes = work.sizes
         measured: Measured = {}
         trail: list[NoisyMarginal] = []
 
         def measure(columns: Columns, variance: Fraction) -> None:
-            noisy = noisy_counts(marginal(work.codes, columns, sizes), variance, work.reach, work.purse, work.source)
+            noisy = noisy_counts(work.records.marginal(columns), variance, work.reach, work.purse, work.source)
             trail.append(NoisyMarginal(columns, noisy, float(variance)))
             add(measured, trail[-1])
 
-        pairs: list[Columns] = [pair for pair in combinations(range(len(sizes)), 2) if cells(pair, sizes) <= self.max_cells]
+        pairs = self._pairs(sizes)
         edges = _forest_edges(pairs, len(sizes))
         steps = len(sizes) + 2 * edges
         first = self._first_variance(len(sizes), work.reach)
@@ -73,7 +80,7 @@ class Mst(Synthesis):
         for pair in pairs:
             first, second = alone.counts(pair[:1]), alone.counts(pair[1:])
             assert first is not None and second is not None  # noqa: S101  (every column is measured)
-            scores[pair] = misfit(marginal(work.codes, pair, work.sizes), np.outer(first, second) / alone.total)
+            scores[pair] = misfit(work.records.marginal(pair), np.outer(first, second) / alone.total)
         parts = list(range(len(work.sizes)))
         chosen: list[Columns] = []
         for place in range(edges):

@@ -6,9 +6,10 @@ changed, and how many synthetic records equal an original one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +20,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.dp.synthesis.coded_columns import Codes
 from sfumato.dp.synthesis.declared_domain import Domain, declared_domain
 from sfumato.dp.synthesis.junction_tree import Columns, cells
-from sfumato.dp.synthesis.marginals import marginal, marginals
+from sfumato.dp.synthesis.marginals import CodedRecords, Marginals, marginal, marginals
 
 _WORST = 10
 _MOST_MARGINALS = 2_000
@@ -56,42 +57,88 @@ def quality_of_codes(
     """`quality` of tables that are coded already; records with a value outside the domain are not compared."""
     counted = np.asfortranarray(original[np.all(original >= 0, axis=1)])
     drawn = np.asfortranarray(synthetic[np.all(synthetic >= 0, axis=1)])
-    distances = marginal_distances(counted, drawn, domain.sizes, degree=degree, marginal_cells=marginal_cells)
+    records = CodedRecords(counted, domain.sizes)
+    report = quality_of_counts(records, len(original), drawn, domain, degree=degree, marginal_cells=marginal_cells)
+    report["records"] = {**report["records"], "synthetic": len(synthetic)}
+    return {**report, "matches": _matches(counted, drawn)}
+
+
+def quality_of_counts(
+    original: Marginals, rows: int, drawn: Codes, domain: Domain, *, degree: int, marginal_cells: int = 10_000
+) -> PlainDict:
+    """What counts of combinations say about a synthetic table, `rows` being all records of the original, counted or not."""
+    distances = _distances(original, drawn, domain.sizes, degree, marginal_cells)
     worst = sorted(distances, key=lambda columns: (-distances[columns], columns))[:_WORST]
+    counted = original.total()
     return {
-        "records": {"original": len(original), "not_counted": len(original) - len(counted), "synthetic": len(synthetic)},
+        "records": {"original": rows, "not_counted": rows - counted, "synthetic": len(drawn)},
         "distance": {str(size): _summary([d for c, d in distances.items() if len(c) == size]) for size in range(1, degree + 1)},
         "worst": [{"columns": [domain.names[column] for column in columns], "distance": distances[columns]} for columns in worst],
-        "association": _association(counted, drawn, domain, marginal_cells),
-        "matches": _matches(counted, drawn),
+        "association": _association(original, drawn, domain, marginal_cells),
         "columns": {
             column.name: {
                 "labels": list(column.labels()),
-                "original": _shares(counted, (place,), domain.sizes).tolist(),
-                "synthetic": _shares(drawn, (place,), domain.sizes).tolist(),
+                "original": (original.marginal((place,)) / max(counted, 1)).tolist(),
+                "synthetic": (marginal(drawn, (place,), domain.sizes) / max(len(drawn), 1)).tolist(),
             }
             for place, column in enumerate(domain.columns)
         },
     }
 
 
+class EveryRecord(Protocol):
+    """All records of the original, for the owner's report."""
+
+    def compared_with(self, drawn: Codes, domain: Domain) -> PlainDict:
+        """The report on a synthetic table."""
+
+
+@dataclass(frozen=True, eq=False)
+class EveryCode:
+    """Coded records in this process."""
+
+    codes: Codes
+
+    def compared_with(self, drawn: Codes, domain: Domain) -> PlainDict:
+        """The report on a synthetic table."""
+        return quality_of_codes(self.codes, drawn, domain)
+
+
+@dataclass(frozen=True, eq=False)
+class EveryCount:
+    """Records that an engine counts: combinations of one and two columns, and no comparison of single records."""
+
+    records: Marginals
+    rows: Callable[[], int]
+
+    def compared_with(self, drawn: Codes, domain: Domain) -> PlainDict:
+        """The report on a synthetic table."""
+        return quality_of_counts(self.records, self.rows(), drawn, domain, degree=min(2, len(domain.sizes)))
+
+
 def marginal_distances(
     original: Codes, synthetic: Codes, sizes: Sequence[int], *, degree: int = 3, marginal_cells: int = 10_000
 ) -> dict[Columns, float]:
     """Half the sum of absolute differences of shares, for each marginal of at most so many columns and cells."""
+    return _distances(CodedRecords(original, tuple(sizes)), synthetic, sizes, degree, marginal_cells)
+
+
+def _distances(
+    original: Marginals, synthetic: Codes, sizes: Sequence[int], degree: int, marginal_cells: int
+) -> dict[Columns, float]:
     distances: dict[Columns, float] = {}
+    looked_at: list[list[Columns]] = []
     for size in range(1, degree + 1):
         column_sets = [columns for columns in combinations(range(len(sizes)), size) if cells(columns, sizes) <= marginal_cells]
-        some = column_sets[:: max(len(column_sets) // _MOST_MARGINALS, 1)]
-        both = zip(marginals(original, some, sizes), marginals(synthetic, some, sizes), strict=True)
+        looked_at.append(column_sets[:: max(len(column_sets) // _MOST_MARGINALS, 1)])
+    original.prepare([(0,), *(columns for some in looked_at for columns in some)])
+    total = max(original.total(), 1)
+    for some in looked_at:
+        both = zip(original.marginals(some), marginals(synthetic, some, sizes), strict=True)
         for (columns, before), (_, after) in both:
-            difference = before / max(len(original), 1) - after / max(len(synthetic), 1)
+            difference = before / total - after / max(len(synthetic), 1)
             distances[columns] = float(np.abs(difference).sum()) / 2
     return distances
-
-
-def _shares(codes: Codes, columns: Columns, sizes: Sequence[int]) -> NDArray[np.float64]:
-    return marginal(codes, columns, sizes) / max(len(codes), 1)
 
 
 def _summary(distances: list[float]) -> dict[str, float]:
@@ -100,13 +147,14 @@ def _summary(distances: list[float]) -> dict[str, float]:
     return {"marginals": len(distances), "mean": float(np.mean(distances)), "largest": max(distances)}
 
 
-def _association(original: Codes, synthetic: Codes, domain: Domain, marginal_cells: int) -> dict[str, Any]:
+def _association(original: Marginals, synthetic: Codes, domain: Domain, marginal_cells: int) -> dict[str, Any]:
     """Cramér's V of every pair, before and after."""
     pairs = [pair for pair in combinations(range(len(domain.sizes)), 2) if cells(pair, domain.sizes) <= marginal_cells]
+    original.prepare(pairs[:_MOST_MARGINALS])
     entries = [
         {
             "columns": [domain.names[column] for column in pair],
-            "original": _cramers_v(marginal(original, pair, domain.sizes)),
+            "original": _cramers_v(original.marginal(pair)),
             "synthetic": _cramers_v(marginal(synthetic, pair, domain.sizes)),
         }
         for pair in pairs[:_MOST_MARGINALS]

@@ -190,7 +190,8 @@ class DuckDBRelation(SqlRelation):
         own = {theirs: name for name, theirs in source.columns.items()}
         stored = {own.get(name, name): kind_of_sql_type(sql_type) for name, sql_type in described}
         exact = {own.get(name, name): kind for name, sql_type in described if (kind := exact_kind_of(sql_type)) is not None}
-        return declared_fields(stored, self._types, self._missing, exact)
+        single = {own.get(name, name) for name, sql_type in described if sql_type == "FLOAT"}
+        return declared_fields(stored, self._types, self._missing, exact, single)
 
     def run(
         self,

@@ -24,6 +24,7 @@ from sfumato.engines.distinct_units import exact_kind
 from sfumato.engines.expressions import Kind
 from sfumato.engines.joining import not_together
 from sfumato.engines.plan import Field, Plan, scans
+from sfumato.engines.spark.file_states import FileStates, file_states
 from sfumato.engines.spark.sessions import asked_of, check_deterministic, check_version
 from sfumato.engines.sql.relation import SqlRelation, declared_fields
 
@@ -63,6 +64,7 @@ class SparkRelation(SqlRelation):
     ) -> None:
         self._types = types
         self._missing = missing
+        self._files: FileStates | None = None
         self._session = self._running(session) if isinstance(source, str) else source.sparkSession
         check_version(self._session)
         with asked_of(self._session):
@@ -89,10 +91,13 @@ class SparkRelation(SqlRelation):
 
     @contextmanager
     def snapshot(self) -> Iterator[Self]:
-        """The same rows, computed once and kept by the executors; Spark fails rather than compute what it lost again."""
+        """The same rows: of files that are shown as they are, refused where one changes; else computed once and kept by the
+        executors, where Spark fails rather than compute what it lost again."""
         held = self._with_fields(self.fields)
         with asked_of(self._session):
-            held._frame = self._frame.localCheckpoint(eager=True)
+            held._files = file_states(self._frame)
+            if held._files is None:
+                held._frame = self._frame.localCheckpoint(eager=True)
         yield held
 
     @contextmanager
@@ -125,7 +130,8 @@ class SparkRelation(SqlRelation):
             stored[entry.name] = "number" if sql_type.startswith("decimal") else _KINDS.get(sql_type, "string")
             if sql_type.startswith("decimal"):
                 exact[entry.name] = exact_kind(entry.dataType.precision, entry.dataType.scale)
-        return declared_fields(stored, self._types, self._missing, exact)
+        single = {entry.name for entry in entries if entry.dataType.simpleString() == "float"}
+        return declared_fields(stored, self._types, self._missing, exact, single)
 
     def run(
         self,
@@ -172,7 +178,15 @@ class SparkRelation(SqlRelation):
                     clean = canonical_columns(table)
                     frame = self._session.createDataFrame(for_spark(clean), schema=spark_schema(clean))
                     tables[name] = stack.enter_context(self._view(frame, table.column_names, clean=True))
+            for relation in relations.values():
+                relation._check_files()
             yield compile_plan(plan, "spark", tables)
+            for relation in relations.values():
+                relation._check_files()
+
+    def _check_files(self) -> None:
+        if self._files is not None:
+            self._files.check()
 
     def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
         """The answer to a plan over `rows`, a batch at a time."""

@@ -12,10 +12,13 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 from sfumato.core.errors import SourceError, Unsupported, reported_as
 from sfumato.engines.time_limits import stopped_in_time
+
+#: A DataFrame, classic or of a Connect session; pyspark has no types.
+SparkFrame: TypeAlias = Any
 
 #: The versions that the tests run with, classic and Connect.
 VERSIONS = ((4, 0), (4, 1))
@@ -54,7 +57,7 @@ def is_connect(frame: object) -> bool:
     return type(frame).__module__.startswith("pyspark.sql.connect")
 
 
-def check_deterministic(frame: Any) -> None:  # pyspark has no types
+def check_deterministic(frame: SparkFrame) -> None:
     """Refuse a frame whose rows may be others when they are computed again, which Spark does for every question."""
     if is_connect(frame):
         description = frame._explain_string(extended=True)

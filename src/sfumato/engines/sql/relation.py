@@ -7,7 +7,7 @@ An engine says where its rows are (`physical`), which columns they have (`fields
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Self
@@ -149,9 +149,10 @@ def declared_fields(
     types: Mapping[str, Type] | None,
     missing: Mapping[str, Sequence[str]] | None,
     exact: Mapping[str, Kind] | None = None,
+    single: Collection[str] = (),
 ) -> dict[str, Field]:
     """The columns as the owner declares them, over what is stored; all contradictions are reported. `exact` says how
-    columns are read without loss whose kind may lose digits."""
+    columns are read without loss whose kind may lose digits, `single` which numbers have 32 bits."""
     fields, faults = {}, []
     for name, kind in stored.items():
         declared, lossless = (types or {}).get(name), (exact or {}).get(name)
@@ -165,7 +166,7 @@ def declared_fields(
         elif chosen != kind:
             lossless = None
         codes = tuple((missing or {}).get(name, ()))
-        fields[name] = Field(name, chosen, codes, stored=None if chosen == kind else kind, exact=lossless)
+        fields[name] = Field(name, chosen, codes, stored=None if chosen == kind else kind, exact=lossless, single=name in single)
     all_at_once(
         Unsupported,
         "types that an engine cannot convert (read the table into memory with engine='memory')",

@@ -85,25 +85,39 @@ class Staged:
     """Rows that are written and not published.
 
     `relation` reads what was written, `files` lists the files where there are any. `publish` makes everything appear in one
-    step; without it, everything is gone when the block ends.
+    step; without it, everything is gone when the block ends. `prepare` does all of it that can fail but the last step, so that a
+    release can be entered in a ledger in between; the rows cannot be read any more then.
     """
 
     def __init__(
-        self, rows: int, relation: Relation, publish: Callable[[], Path | None], files: tuple[StagedFile, ...] = ()
+        self,
+        rows: int,
+        relation: Relation,
+        publish: Callable[[], Path | None],
+        files: tuple[StagedFile, ...] = (),
+        prepare: Callable[[], None] | None = None,
     ) -> None:
         self.rows = rows
         self.relation = relation
         self.files = files
         self.published = False
         self._publish = publish
+        self._prepare = prepare
 
     def __repr__(self) -> str:
         return f"Staged({self.rows:,} rows, {'published' if self.published else 'not published'})"
+
+    def prepare(self) -> None:
+        """Do what can be done before the rows appear; once."""
+        prepare, self._prepare = self._prepare, None
+        if prepare is not None:
+            prepare()
 
     def publish(self) -> None:
         """Make the rows appear in their place, whole or not at all."""
         if self.published:
             raise InputError("these rows are published already")
+        self.prepare()
         folder = self._publish()
         self.published = True
         if folder is not None:

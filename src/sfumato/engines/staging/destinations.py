@@ -86,7 +86,10 @@ def check_destination(destination: Destination, relation: Relation | None = None
 
         check_folder(destination)
     elif isinstance(destination, SparkTable):
-        raise _not_yet(destination)
+        if relation is not None:
+            from sfumato.engines.staging.spark_table import check_spark_table
+
+            check_spark_table(destination, relation.held if isinstance(relation, Snapshot) else relation)
     elif destination.is_postgres:
         from sfumato.engines.staging.postgres import check_postgres
 
@@ -96,10 +99,6 @@ def check_destination(destination: Destination, relation: Relation | None = None
 
         check_duckdb(destination)
         _refuse_source(destination, relation)
-
-
-def _not_yet(destination: Destination) -> Unsupported:
-    return Unsupported(f"{destination}: rows are not written to Spark tables yet. Write a folder, and make a table of it.")
 
 
 def _refuse_source(destination: DatabaseTable, relation: Relation | None) -> None:
@@ -133,8 +132,10 @@ def staged(
         with _staged_table(source, plan, uploads, sorted_by, destination, progress) as result:
             yield result
         return
-    if not isinstance(destination, ParquetFolder):
-        raise _not_yet(destination)
+    if isinstance(destination, SparkTable):
+        with _staged_spark_table(source, plan, uploads, sorted_by, destination, progress) as result:
+            yield result
+        return
     with _staged_folder(source, plan, uploads, sorted_by, destination, progress) as result:
         yield result
 
@@ -198,6 +199,23 @@ def _staged_table(
     deliver = _deliverer(source, destination).deliver
     fill = fill_from(lambda take: deliver(plan, uploads, order, take), plain_schema(columns))
     return staged_in_postgres(fill, columns, destination)
+
+
+def _staged_spark_table(
+    source: Relation,
+    plan: Plan,
+    uploads: Mapping[str, pa.Table],
+    order: Sequence[str],
+    destination: SparkTable,
+    progress: Progress,
+) -> AbstractContextManager[Staged]:
+    spark = _spark_relation(source)
+    if spark is None:
+        raise Unsupported(f"rows on the engine '{source.engine}' cannot be written to {destination}")
+    from sfumato.engines.staging.spark_table import staged_in_spark
+
+    progress("writing rows", 0, 0)
+    return staged_in_spark(spark, plan, uploads, order, destination)
 
 
 def _spark_relation(relation: Relation) -> SparkRelation | None:

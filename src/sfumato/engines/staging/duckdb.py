@@ -1,7 +1,8 @@
-"""Rows staged as a table of a DuckDB file, in one transaction.
+"""Rows staged as a table of a DuckDB file that is written beside its place.
 
-The table is written, read back and judged inside a transaction that nobody else sees into, and published by its commit. Sorted
-rows come a batch at a time. A new file is written beside its place and linked into it when it is complete.
+The table is written, read back and judged in a file of a hidden folder, and published by giving the file its name. Sorted rows
+come a batch at a time. A file that is there already is written anew with all of its other content (`fresh_copy`), so that neither
+rows that were not published nor those of a replaced table stay in it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from sfumato.core.errors import SourceError, reported_as
 from sfumato.core.temporary import hold_folder
 from sfumato.engines import write
 from sfumato.engines.duckdb.connections import Connections
+from sfumato.engines.duckdb.fresh_copy import fresh_copy
 from sfumato.engines.duckdb.relation import DuckDBRelation
 from sfumato.engines.expressions import Kind
 from sfumato.engines.sql.compile import PhysicalTable
@@ -38,18 +40,18 @@ def staged_in_duckdb(deliver: Deliver, columns: Mapping[str, Kind], destination:
     """Sorted rows in a table of a DuckDB file that nobody sees before it is published."""
     from sfumato.engines.sql.sorted_answers import plain_schema
 
-    path = Path(os.path.abspath(destination.address))
+    path = _place(destination)
     check_duckdb(destination, columns)
     sweep_folders(path.parent)
-    existing = path.exists()
 
     def failed(error: Exception) -> SourceError:
         return unwritten(destination, f"DuckDB gave up ({type(error).__name__}); check the disk and who has the file open")
 
-    with reported_as(failed):
-        held = None if existing else hold_folder(lambda: path.parent / f"{PREFIX}{secrets.token_hex(8)}")
-    try:
-        target = path if held is None else held.path / path.name
+    with ExitStack() as stack:
+        with reported_as(failed):
+            held = hold_folder(lambda: path.parent / f"{PREFIX}{secrets.token_hex(8)}")
+            stack.callback(held.remove)
+            target, put = stack.enter_context(_beside(path, held.path, destination))
         with _opened(target, failed) as connection:
             schema = plain_schema(columns)
 
@@ -59,23 +61,42 @@ def staged_in_duckdb(deliver: Deliver, columns: Mapping[str, Kind], destination:
 
             rows = deliver(fill)
 
-            def publish() -> None:
+            def prepare() -> None:
                 with reported_as(failed):
                     connection.commit()
                     connection.close()  # the log goes into the file
-                    if held is not None:
-                        target.chmod(0o600)  # a database is its owner's, whatever the umask
-                        os.link(target, path)  # unlike a rename, it replaces nothing
 
-            yield Staged(rows, _OpenTable(target, destination.name, connection), publish)
-    finally:
-        if held is not None:
-            held.remove()
+            def publish() -> None:
+                with reported_as(failed):
+                    put()
+
+            yield Staged(rows, _OpenTable(target, destination.name, connection), publish, prepare=prepare)
+
+
+def _place(destination: DatabaseTable) -> Path:
+    """Where the file is or will be; a link is followed, and what it points to is replaced."""
+    return Path(os.path.realpath(destination.address))
+
+
+@contextmanager
+def _beside(path: Path, folder: Path, destination: DatabaseTable) -> Iterator[tuple[Path, Callable[[], None]]]:
+    """A file in the folder for everything that is to be in the database, and what gives it its place."""
+    if path.exists():
+        with fresh_copy(path, folder, destination.name if destination.overwrite else None) as (target, put):
+            yield target, put
+        return
+    target = folder / path.name
+
+    def link() -> None:
+        target.chmod(0o600)  # a database is its owner's, whatever the umask
+        os.link(target, path)  # unlike a rename, it replaces nothing
+
+    yield target, link
 
 
 def check_duckdb(destination: DatabaseTable, columns: Mapping[str, Kind] | None = None) -> None:
     """Refuse a file or a table name that cannot be written."""
-    path = Path(os.path.abspath(destination.address))
+    path = _place(destination)
     write.check_destination(path, table_name=destination.name, overwrite=destination.overwrite)
     if not os.access(path.parent, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
         raise SourceError(f"you may not write '{path}'. Choose another place, or ask for the right.")

@@ -35,11 +35,17 @@ def check_postgres(destination: DatabaseTable, columns: Sequence[str] = ()) -> N
     with connect(destination.address) as connection:
         path, _ = write.refuse_existing(connection, destination.address, destination.name, destination.overwrite)
         row = connection.execute(
-            "SELECT pg_catalog.has_schema_privilege(COALESCE(%s, pg_catalog.current_schema()), 'CREATE') "
-            "AND pg_catalog.current_setting('transaction_read_only') = 'off' AND NOT pg_catalog.pg_is_in_recovery()",
+            "SELECT pg_catalog.has_schema_privilege(COALESCE(%s, pg_catalog.current_schema()), 'CREATE'), "
+            "pg_catalog.current_setting('transaction_read_only') = 'off' AND NOT pg_catalog.pg_is_in_recovery()",
             [path[0] if len(path) > 1 else None],
         ).fetchone()
-        if row is None or not row[0]:
+        allowed, written = row or (False, True)
+        if not written:
+            raise SourceError(
+                f"{destination}: this server takes no writes (a standby, or a session that is read-only). Publish into a folder "
+                "or another database."
+            )
+        if not allowed:
             raise SourceError(
                 f"{destination}: you may not make tables there. Choose another schema, or ask for the right CREATE."
             )
@@ -66,16 +72,19 @@ def staged_in_postgres(fill: Fill, columns: Mapping[str, Kind], destination: Dat
                 fill(connection, staging)
                 relation = PostgresRelation.uncommitted(destination.address, staging, connection)
 
+            def prepare() -> None:
+                with reported_as(failed):  # a view over the table that is replaced stops it here
+                    _rename(connection, staging, destination)
+
             def publish() -> None:
                 nonlocal done
                 with reported_as(failed):
-                    _rename(connection, staging, destination)
                     connection.execute("COMMIT")
                 done = True
 
             with _refusals(destination):
                 rows = relation.count()
-            yield Staged(rows, relation, publish)
+            yield Staged(rows, relation, publish, prepare=prepare)
         finally:
             if not done and not connection.closed:
                 connection.rollback()

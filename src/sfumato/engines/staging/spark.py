@@ -22,7 +22,7 @@ from sfumato.data.relation import Relation
 from sfumato.engines.duckdb.files import ParquetFiles
 from sfumato.engines.plan import Plan
 from sfumato.engines.spark.relation import SparkRelation
-from sfumato.engines.spark.sessions import asked_of, condition_of
+from sfumato.engines.spark.sessions import SparkFrame, asked_of, condition_of
 from sfumato.engines.sql.sorted_answers import plain_values, sort_columns
 from sfumato.engines.staging.base import Destination, ParquetFolder, StagedFile, unwritten
 from sfumato.engines.staging.folder import part_name, refuse_to_write, staged_file
@@ -34,8 +34,10 @@ _SETTINGS = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.caseSensitive": "true",
 }
-#: What a row group holds at the most before it is packed: whoever verifies unpacks one at a time.
-_ROW_GROUP_BYTES = 8 * 1024 * 1024
+#: Whoever verifies unpacks a row group at a time. Its size is that of packed pages, which sorted rows fill slowly, and Parquet's
+#: writer for Java counts no rows: the bound of a file bounds what rows that hardly differ make of it.
+ROW_GROUP_BYTES = 1024 * 1024
+ROWS_PER_FILE = 1024 * 1024
 _WRITTEN = re.compile(r"part-(\d+)-.*-c(\d+)\.zstd\.parquet")
 
 
@@ -49,9 +51,9 @@ def write_spark_folder(
 ) -> tuple[StagedFile, ...]:
     """Let Spark write the sorted answer to a plan into a folder."""
     inside = folder / "spark"
-    with _sorted_frame(relation, plan, uploads, order, destination) as frame:
-        writer = frame.write.option("compression", "zstd").option("maxRecordsPerFile", destination.rows_per_file)
-        writer = writer.option("parquet.block.size", _ROW_GROUP_BYTES)
+    with sorted_frame(relation, plan, uploads, order, destination) as frame:
+        writer = frame.write.option("compression", "zstd").option("parquet.block.size", ROW_GROUP_BYTES)
+        writer = writer.option("maxRecordsPerFile", min(destination.rows_per_file, ROWS_PER_FILE))
         # The second way of committing shows files of tasks that are not yet done.
         writer = writer.option("mapreduce.fileoutputcommitter.algorithm.version", "1")
         writer.parquet(inside.as_uri())
@@ -68,9 +70,9 @@ def read_spark_folder(relation: SparkRelation, files: Sequence[StagedFile]) -> R
 
 
 @contextmanager
-def _sorted_frame(
+def sorted_frame(
     relation: SparkRelation, plan: Plan, uploads: Mapping[str, pa.Table], order: Sequence[str], destination: Destination
-) -> Iterator[Any]:  # pyspark has no types
+) -> Iterator[SparkFrame]:
     """The answer to a plan in ranges of the sort order, each sorted, under the plan's names; errors are those of writing."""
     session = relation._session
 

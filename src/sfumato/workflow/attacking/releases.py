@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 #: What the attacker may hand over by an option, and what is said where an attack needs it and it is not there.
 LACKING: Mapping[str, str] = {
     "register": "{attack} needs a register of people: pass it with --with",
-    "truth": "who is who in a masked release can only be counted with the truth at hand. If the register is the very table "
+    "truth": "who is who in a masked release can only be counted where the truth is known. If the register is the very table "
     "that was masked, say --aligned (it needs the owner's folder beside public/); if it has a column that identifies people, "
     "published or known to the owner's folder (unit and identifiers of the source), name it with --key.",
     "earlier": "{attack} needs at least one other release about the same people: pass it with --earlier",
@@ -71,6 +71,8 @@ def attack(
     knowledge: Mapping[str, object] = MappingProxyType({}),
     aligned: bool = False,
     key: str | None = None,
+    data: TableLike = None,
+    data_table: str | None = None,
     progress: Progress = silent,
 ) -> list[AttackResult]:
     """Run the attacks on a release, each beside blind guessing: `release` is its folder, itself, or what an outsider sees of it.
@@ -84,14 +86,16 @@ def attack(
     column that the register's own schema gives that role). Entries who are not in the release by that column are not counted.
     A register is read with the
     types and codes for missing values that the releases name, from `table` where it is a database of several; one that `sf.read`
-    returned is taken as it is. Results are counts and rates, never values.
+    returned is taken as it is. `data` is where the rows of the release are that was published into a database, with
+    `data_table`. Results are counts and rates, never values.
     """
     asked = [only] if isinstance(only, (str, Mapping, Attack)) else list(only)
     if register is None and table is not None:
         raise ParameterError("table= names a table of the register's database; give register= as well")
     read = None if register is None else read_register(register, (release, *earlier), aligned=aligned, table=table)
     people = None if read is None else _table(read, aligned)
-    view = view_of(release, person(target_in(knowledge)) if people is None and "target" in knowledge else people)
+    registered = person(target_in(knowledge)) if people is None and "target" in knowledge else people
+    view = view_of(release, registered, data, data_table)
     truth = None if people is None else truth_about(release, view, people, aligned=aligned, key=key, declared=_unit(register))
     who = {} if truth is None else {"truth": truth.rows, "owners": truth.owners}
     held = {"register": people, **who, "earlier": earlier or None, **knowledge}
@@ -202,16 +206,18 @@ def _raise_unless_used(refusals: Iterable[tuple[AnyAttack, InputError]], success
             raise refusal
 
 
-def view_of(release: Attackable, people: pa.Table | None) -> TableView:
+def view_of(release: Attackable, people: pa.Table | None, data: TableLike = None, data_table: str | None = None) -> TableView:
     """What somebody sees of a release in a folder who knows these people: of rows also what their texts stand for, by the
     published hierarchies over the values the attacker knows. The texts of a view are read so again, whoever it was made for.
     """
+    if data is not None and not isinstance(release, (str, Path)):
+        raise ParameterError("data= says where the rows of a release folder are; name the folder")
     if isinstance(release, View):
         return _read_over(release, people)
     if not isinstance(release, (str, Path)):
         return release.view(register=people)
     try:
-        with open_release(release) as opened:
+        with open_release(release, data, data_table) as opened:
             return seen(opened, Path(release).name, people)
     except VerificationFailed as error:
         raise InputError(f"'{release}' is not a release that can be attacked: {error}") from None

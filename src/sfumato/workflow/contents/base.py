@@ -160,7 +160,7 @@ class Content(ABC):
         return None
 
     @property
-    def rows_elsewhere(self) -> dict[str, str]:
+    def rows_elsewhere(self) -> dict[str, object]:
         """Where `verify` finds rows that are not in the folder: `data` and `table`; nothing as a rule."""
         return {}
 

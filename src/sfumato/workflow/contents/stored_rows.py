@@ -27,7 +27,7 @@ from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state
-from sfumato.engines.staging.destinations import DatabaseTable, Destination, ParquetFolder, Staged
+from sfumato.engines.staging.destinations import DatabaseTable, Destination, ParquetFolder, SparkTable, Staged
 from sfumato.report.content import plain_details
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import Content, Files, FolderAtHand, Format, Page, Saved, entered, without_hierarchies_in
@@ -118,9 +118,14 @@ class StoredRows(Content):
         return self.appears_in
 
     @property
-    def rows_elsewhere(self) -> dict[str, str]:
-        """The table of a database."""
+    def rows_elsewhere(self) -> dict[str, object]:
+        """The table of a database, or of the running Spark session."""
         place = self.destination
+        if isinstance(place, SparkTable):
+            from sfumato.engines.spark.relation import active_session
+
+            session = active_session()
+            return {} if session is None else {"data": session.table(place.name)}
         return {"data": place.address, "table": place.name} if isinstance(place, DatabaseTable) else {}
 
     def written(self) -> tuple[Self, Files]:
@@ -160,15 +165,23 @@ class StoredRows(Content):
         """Scores of the classes alone; what needs records was refused before."""
         from sfumato.workflow.publishing.scoring import run_checks
 
+        seen = self._with_every_tree(self.view(facts).result) if checks.measures else None
         return run_checks(
             checks,
             None,
-            lambda measure: self.view(facts).result,
+            lambda measure: seen,
             lambda: self.view(facts),
             progress,
             exact=self.exact,
             truthful=self.truthful,
         )
+
+    def _with_every_tree(self, released: ReleasedTable) -> ReleasedTable:
+        """The groups with a tree for every quasi-identifier: of one that the adversary does not know the search makes none, and
+        measures take it from the values of the original."""
+        lacking = [name for name in released.schema.quasi if name not in released.hierarchies]
+        trees = {name: self.references.tree(name, released.schema) for name in lacking}
+        return dataclasses.replace(released, hierarchies={**released.hierarchies, **trees})
 
     def entry(self, facts: Plain, files: Files) -> PlainDict:
         """Promises, measured numbers, and the digest of what describes the rows."""
@@ -193,6 +206,7 @@ class StoredRows(Content):
         reading = Reading.of(self, facts["transparency"], store_of(ledger))
         kept, digest = reading.to_json(), str(files[STORED]["sha256"])  # what can fail fails before anything is entered
         view, payload = self.view(facts, "this release"), self.entry(facts, files)
+        self.written_to.prepare()
         with keep_rows(ledger, to_bytes(view.result), digest):
             entry = entered(ledger, self.public.dataset, payload, drawn=self.drawn and facts["private"])
         keep_reading(ledger, entry.hash, kept)
@@ -310,8 +324,8 @@ class StoredRows(Content):
             beside.public.refuse(FOLDER)
             if beside.rows is None:
                 raise InputError(
-                    "the rows of this release are in a database. Name it and the table to check them: data= and table=, or "
-                    "--data and --table"
+                    "the rows of this release are in a database. Name it and its table: data= and table= (--data and --table) to "
+                    "verify them, data= and data_table= (--data and --data-table) to attack them"
                 )
             with one_state(beside.rows) as rows:
                 return asked_table(stated, schema, grouped, names, rows, each)

@@ -117,7 +117,7 @@ class _Earlier:
     why_not: str = ""
     same_rows: bool = False
     gone: bool = False
-    changed_table: bool | None = False  # None: the fingerprints have different keys, and do not tell
+    changed_table: bool | None = False  # None: the fingerprints have different keys or formats, and do not tell
     table: str | None = None  # the fingerprint of the table behind it
     reading: Reading | None = field(default=None, repr=False)  # None: how it shows its columns is not known
     seeded: bool = False
@@ -236,7 +236,9 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
     except Exception as error:
         return _Earlier(entry.hash, why_not=f"it could not be read ({type(error).__name__})")
     certificate = {"transparency": dict(reading.transparency)}
-    changed = None if not same and (payload.get("seeded") or new.entry.payload.get("seeded")) else not same
+    telling = _same_kind(new.fingerprint, payload.get("fingerprint"))
+    telling = telling and not (payload.get("seeded") or new.entry.payload.get("seeded"))
+    changed = None if not same and not telling else not same
     return _Earlier(entry.hash, View(released, schema, certificate, "an earlier release"), changed_table=changed, reading=reading)
 
 
@@ -270,14 +272,17 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
     except Cancelled:
         raise
     except Exception as error:
-        return {"why": f"they could not be laid over each other ({type(error).__name__})"}
+        return {"why": f"they could not be combined ({type(error).__name__})"}
     if not result.details["combinations"]:
         return {"why": "as they are written the releases have nothing in common, which proves nothing about people"}
     changed = ""
     if any(each.changed_table for each in earlier):
         changed = " The table, or the key of its fingerprint, was another one then: who changed since is not in these numbers."
     elif any(each.changed_table is None for each in earlier):
-        changed = " Whether the table changed since cannot be told, because a release was made with a seed."
+        changed = (
+            " Whether the table changed since cannot be told: a release was made with a seed, or one stayed in an engine and "
+            "another did not, so that their fingerprints are of different kinds."
+        )
     whom = "records" if any(hides_units(each) for each in (new.view, *views)) else "people"
     return {
         "attack": result.attack,
@@ -287,6 +292,11 @@ def _intersect(new: Newest, earlier: Sequence[_Earlier], original: Microdata | N
         "details": dict(result.details),
         "finding": f"{result.finding}{changed}",
     }
+
+
+def _same_kind(one: str | None, other: object) -> bool:
+    """Whether two fingerprints are of one format, so that different ones are of different tables or keys."""
+    return one is not None and str(other).split(":")[0] == one.split(":")[0]
 
 
 def _not_tied(releases: Sequence[tuple[Reading | None, View[ReleasedTable, Schema] | None]]) -> list[str]:
@@ -371,8 +381,8 @@ def _repeated(new: Newest, others: Sequence[_Earlier], noisy: Sequence[Entry]) -
     if apart := over_other_tables(masks, tables):
         listed = ", ".join(f"'{column}'" for column in apart)
         finding += (
-            f". Ranks and noise in {listed} were not put together where the table, or the key of its fingerprint, was another "
-            f"one: {ADDS_UP}"
+            f". Ranks and noise in {listed} were not put together where the table was another one, or its fingerprint does "
+            f"not show that it was the same: {ADDS_UP}"
         )
     return by_column, finding
 
@@ -395,7 +405,7 @@ def _in_words(others: Sequence[_Earlier], noisy: Sequence[Entry], combined: Mapp
     if others:
         words = f"{len(others)} earlier release{'s' * (len(others) > 1)} of this dataset"
         used = sum(each.view is not None for each in others)
-        which = f", {used} of which and this one were laid over each other" if combined and used < len(others) else ""
+        which = f", {used} of which were combined with this one" if combined and used < len(others) else ""
         parts.append(f"{words}{which}: {combined['finding'].rstrip('.')}" if combined else words)
     elif repeated:
         parts.append(SAME_ROWS)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from sfumato.core.certificate import RECORDS_PER_CLASS, Certificate, Claim
-from sfumato.core.errors import Infeasible, VerificationFailed, all_at_once
+from sfumato.core.errors import Infeasible, Unsupported, VerificationFailed, all_at_once
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.params import parameters
@@ -24,6 +24,7 @@ from sfumato.workflow.publishing.grouped_rows import GroupedRows
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sfumato.data.hierarchy import Hierarchy
     from sfumato.data.microdata import Microdata
     from sfumato.data.schema import Schema
     from sfumato.measures.guarantees.examined import Measurement
@@ -105,6 +106,15 @@ class References:
             records = max(sum(values.values()) for values in counts.values())
             self._distributions[names] = ReferenceDistribution(counts, records)
         return self._distributions[names]
+
+    def tree(self, name: str, schema: Schema) -> Hierarchy:
+        """The hierarchy of a column over the values that the original has, as `schema` describes it."""
+        from sfumato.data import hierarchy_builders
+
+        if self.original is None:
+            raise Unsupported(f"column '{name}' has no hierarchy here, and there is no original whose values would make one")
+        counts = _counts(self.original.relation.group([name]), name)
+        return hierarchy_builders.build(name, schema.columns[name], list(counts), list(counts.values()), schema.folder)
 
     def people(self, schema: Schema, guarantees: Sequence[ClassGuarantee]) -> pa.Table | None:
         """The quasi-identifiers of the population, where a guarantee asks for them."""

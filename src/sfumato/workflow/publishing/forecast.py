@@ -22,9 +22,10 @@ from sfumato.engines.snapshots import plannable
 if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
 
-#: What a cell takes while a search runs, for up to a dozen columns: keys, codes, roll-ups and the recoding. Measured at the
-#: peak of the process: `benchmarks.scale` prints it beside this number.
-BYTES_PER_CELL = 1_000
+#: What a cell takes while a search runs, for up to a dozen columns: keys, codes, roll-ups and the recoding.
+BYTES_PER_CELL = 500
+#: What it takes besides for each different value of a sensitive column that a promise names: their histograms, of several nodes.
+BYTES_PER_VALUE = 50
 #: The share of the memory at hand that the cells may take where nobody says how much.
 _USUAL_SHARE = 0.5
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -46,17 +47,22 @@ def memory_of(text: int | str | None) -> int:
 def refuse_too_many_cells(people: Microdata, promised: Sequence[str], memory: int) -> None:
     """Raise where the cells of quasi-identifiers and `promised` sensitive columns would not fit into this much memory."""
     names = list(dict.fromkeys([*people.schema.quasi, *promised]))
-    if people.relation.engine == "memory" or len(people) * BYTES_PER_CELL <= memory:
+    if people.relation.engine == "memory":
+        return
+    sensitive = list(dict.fromkeys(promised))
+    values = sum(_different_values(people, sensitive).values()) if sensitive else 0
+    each = BYTES_PER_CELL + BYTES_PER_VALUE * values
+    if len(people) * each <= memory:
         return
     cells = _counted(people, names)
-    if cells * BYTES_PER_CELL <= memory:
+    if cells * each <= memory:
         return
     different = _different_values(people, names)
     most = sorted(names, key=lambda name: -different[name])[:_MOST_NAMED]
     listed = ", ".join(f"'{name}' has {different[name]:,} different values" for name in most)
     raise InputError(
         f"the table has {cells:,} different combinations of {len(names)} columns, which take about "
-        f"{_amount(cells * BYTES_PER_CELL)} in this process ({BYTES_PER_CELL:,} bytes each) where {_amount(memory)} may be used. "
+        f"{_amount(cells * each)} in this process ({each:,} bytes each) where {_amount(memory)} may be used. "
         f"What makes them: {listed}. Coarsen such a column in the source (years instead of days, regions instead of places), "
         "leave it out, or allow more memory (memory=, --memory)."
     )

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
+from sfumato.data.values import texts
 from sfumato.measures.guarantees.grouped import GroupedTable
 
 
@@ -50,3 +51,9 @@ class GroupedRows:
         """Whether pseudonyms of a column tie records together: in several classes where `people` are counted, else at all."""
         tied = self.pseudonyms[name]
         return tied.several_classes if people else tied.several_records
+
+
+def texts_shown(rows: pa.Table | GroupedRows, name: str) -> set[str | None]:
+    """The different values that a column shows, as texts; of rows that are elsewhere the column must be one that was grouped."""
+    table = rows.groups.table if isinstance(rows, GroupedRows) else rows
+    return set(texts(table.column(name).unique()))

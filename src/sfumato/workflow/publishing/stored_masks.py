@@ -99,7 +99,7 @@ def stored_masked_rows(
             notices=(
                 *left_as_they_are(change.columns, names, plan),
                 *not_covered(facts, _with_missing(written), people.schema),
-                *not_counted(request, change.columns),
+                *not_counted(content, request, change.columns),
             ),
         )
 

@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from sfumato.workflow.protect import ReleaseRequest
 
 
+#: Kinds of values that releases have as text alone, in the words of this process.
+_WRITTEN_AS_TEXT = ("time", "binary")
+
+
 @contextmanager
 def stored_rows(
     request: ReleaseRequest, search: Search, destination: Destination, *, home: Path | None = None, attacked: bool = False
@@ -87,7 +91,7 @@ def stored_rows(
             outcome.method,
             transparency,
             outcome.details,
-            notices=(*notices, *_telling(content, request), *not_counted(request)),
+            notices=(*notices, *_telling(content, request), *not_counted(content, request)),
         )
 
 
@@ -123,6 +127,10 @@ def refuse_what_needs_rows(request: ReleaseRequest) -> None:
         faults.append(f"columns of sets ({', '.join(sets)}) are written in one order of their items, which engines do not know")
     if any(getattr(each, "items", None) for each in request.guarantees):
         faults.append("promises about known items look at single records")
+    fields = plannable(request.people.relation).fields
+    others = [name for name in request.plan.keep if name not in request.plan.quasi and fields[name].kind in _WRITTEN_AS_TEXT]
+    if others:
+        faults.append(f"columns of times or bytes ({', '.join(others)}) are published as text, which engines write differently")
     all_at_once(Unsupported, "rows that stay in the engine (leave destination= out to protect the table in this process)", faults)
 
 
@@ -148,10 +156,10 @@ def _telling(content: StoredRows, request: ReleaseRequest) -> tuple[str, ...]:
     )
 
 
-def not_counted(request: ReleaseRequest, changed: Sequence[str] = ()) -> tuple[str, ...]:
+def not_counted(content: StoredRows, request: ReleaseRequest, changed: Sequence[str] = ()) -> tuple[str, ...]:
     """Columns that are published as they are, neither `changed` nor grouped: nobody counted how many people one value names."""
     plan = request.plan
-    grouped = {*grouped_columns(plan.quasi, request.guarantees), *plan.pseudonymised, *changed}
+    grouped = {*content.stored.groups.table.column_names, *plan.pseudonymised, *changed}
     others = [name for name in plan.keep if name not in grouped]
     if not others:
         return ()

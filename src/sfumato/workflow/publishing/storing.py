@@ -1,18 +1,21 @@
 """Publishing rows that stay in their engine: into a folder of Parquet files, or a table of a database.
 
-A folder appears whole, with certificate and cards, or not at all; a table appears when it was verified and entered. What comes
-into this process is said in `stored_rows`.
+A folder appears whole, with certificate and cards, or not at all; a table appears when it was verified and entered. Everything
+that can be tried is tried before the entry, and what fails behind it leaves the entry and says so. What comes into this process
+is said in `stored_rows`.
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sfumato.core.errors import Unsupported, all_at_once
+from sfumato.core.certificate import NOT_ENTERED
+from sfumato.core.errors import SfumatoError, Unsupported, all_at_once, raise_alone
 from sfumato.engines.staging.destinations import Destination, ParquetFolder
 from sfumato.workflow.contents.stored_rows import PARTS, StoredRows
 from sfumato.workflow.publishing.appearing import appearing_folder, make_folder
@@ -56,21 +59,37 @@ def store(
         refuse_too_many_cells(request.people, promised, memory)
     written = partial(_written, request, method, memory=memory, attacked=bool(checks.attacks))
     if not isinstance(destination, ParquetFolder):
-        with written(destination) as draft:
+        with _entry_stands() as entered, written(destination) as draft:
             release = publish(draft, ledger, checks=checks, progress=progress)
+            entered.append(release)
             draft.content.written_to.publish()
         return release
     home = destination.path.absolute()
-    with appearing_folder(home, overwrite=overwrite) as hidden:
+    with _entry_stands() as entered, appearing_folder(home, overwrite=overwrite) as hidden:
         make_folder(hidden / "public", 0o755)
         parts = replace(destination, path=hidden / "public" / PARTS)
         with written(parts, home=home) as draft:
             release = publish(draft, ledger, checks=checks, progress=progress)
+            entered.append(release)
             progress("saving", 0, 1)
             release.note_saved(fill_folder(release, hidden, "parquet", key))
     progress("saving", 1, 1)
     propose_signing(key)
     return release
+
+
+@contextmanager
+def _entry_stands() -> Iterator[list[Release[StoredRows]]]:
+    """The steps of a release, which goes into the list when it is published: should one fail after it was entered in a ledger,
+    the error says that the entry stands. That is the safe side: later releases are compared with one more than there is."""
+    releases: list[Release[StoredRows]] = []
+    try:
+        yield releases
+    except SfumatoError as error:
+        if all(each.published.ledger == NOT_ENTERED for each in releases):
+            raise
+        text = f"{error} The ledger has an entry for this release, which did not appear. The entry stands, and counts."
+        raise_alone(type(error)(text))
 
 
 def _written(
@@ -97,7 +116,7 @@ def refuse_checks_of_records(checks: Checks, *, published_unit: bool, grouped: b
             "classes are measured and attacked, and masked rows are grouped only where a promise is about their classes"
         )
     faults += [
-        f"{type(attack).__name__} looks at records, or people up"
+        f"{type(attack).__name__} looks at single records, or looks people up"
         for attack in checks.attacks
         if attack.needs or not attack.of_groups
     ]

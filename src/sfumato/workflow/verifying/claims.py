@@ -25,6 +25,7 @@ from sfumato.data.schema import Column, Schema
 from sfumato.wire.fingerprint import FORMATS as FINGERPRINTS
 from sfumato.workflow import named
 from sfumato.workflow.contents.base import content_kind
+from sfumato.workflow.publishing.grouped_rows import GroupedRows
 from sfumato.workflow.verifying.transparency import names_in
 from sfumato.workflow.verifying.untrusted import quoted
 from sfumato.workflow.verifying.verification import Finding
@@ -107,16 +108,19 @@ def check_class_claim(
             if wrong:
                 return [Finding(name, False, wrong)]
             return [Finding(name, None, f"compares with {missing}; pass it to check this claim", caveat=caveat)]
+        if _not_within(guarantee, table, references):
+            other = "the table that was passed as the original lacks values that were released: it is another table"
+            return [Finding(name, False, other)]
         both = [guarantee] if worded is guarantee else [guarantee, worded]
         measured, *rounded = measure_all(table, schema, both, references)
+        if not all(each.holds for each in (measured, *rounded)):
+            return [Finding(name, False, f"{worded.claim()}; measured {measured.value:.6g}, which breaks it")]
+        findings = _compare_numbers(claim, guarantee, certificate, schema, table, measured, references.original is not None)
     except SfumatoError as error:
         reason = type(error).__name__ if error.owner_only else str(error)
         return [Finding(name, False, f"the claim cannot be measured: {reason}")]
     except (TypeError, ValueError, OverflowError, MemoryError, ArithmeticError, LookupError, AttributeError) as error:
         return [Finding(name, False, f"the claim cannot be measured ({type(error).__name__})")]
-    if not all(each.holds for each in (measured, *rounded)):
-        return [Finding(name, False, f"{worded.claim()}; measured {measured.value:.6g}, which breaks it")]
-    findings = _compare_numbers(claim, guarantee, certificate, schema, table, measured, references.original is not None)
     if not table.num_rows and findings[0].passed:
         findings = [Finding(name, None, f"{guarantee.claim()}; no row was released, so that this is about nobody")]
     if guarantee.evidence == "output+model" and findings[0].passed:
@@ -143,7 +147,11 @@ def _compare_numbers(
         return _check_units(claim, guarantee, measured)
     if not _withheld(claim, guarantee) and not _same(claim.measured, measured.value):
         return [Finding(name, False, f"the certificate states another number than the {measured.value:.6g} measured here")]
-    beside, findings = dict(claim.also_measured), [Finding(name, True, f"{guarantee.claim()}; measured {measured.value:.6g}")]
+    against = ""
+    if _withheld(claim, guarantee):
+        against = " against the table that was passed as the original; that it is the original, its owner's key shows and no file"
+    beside, text = dict(claim.also_measured), f"{guarantee.claim()}; measured {measured.value:.6g}{against}"
+    findings = [Finding(name, True, text)]
     if hasattr(guarantee, "reference") and not with_original and beside.pop(_BESIDE, _NOT_THERE) is not _NOT_THERE:
         findings.append(Finding(name, None, "is also stated against the original table; pass it to check that number"))
     # beside promises about the released rows, and where records were suppressed, the input is not stated any more
@@ -163,6 +171,18 @@ def _missing(guarantee: ClassGuarantee, references: References) -> str | None:
     if guarantee.needs_population:
         return "a population" if references.population is None else None
     return "the original table" if references.original is None else None
+
+
+def _not_within(guarantee: ClassGuarantee, table: pa.Table | GroupedRows, references: References) -> bool:
+    """Whether some sensitive value was released more often than the table has it that was passed as the original."""
+    from sfumato.measures.guarantees.reference import ReferenceDistribution
+
+    name, original = guarantee.sensitive, references.distribution([guarantee])
+    if name is None or original is None:
+        return False
+    rows = table.groups if isinstance(table, GroupedRows) else table
+    released, held = ReferenceDistribution.of(rows, [name]).attribute(name), original.attribute(name)
+    return any(count > held.get(value, 0) for value, count in released.items())
 
 
 def _withheld(claim: Claim, guarantee: ClassGuarantee) -> bool:
@@ -221,13 +241,14 @@ def _number(stated: Any) -> float | None:
 
 def _about_nobody(table: pa.Table, guarantee: ClassGuarantee) -> bool:
     """Whether a promise is about protected values that no row has."""
-    from sfumato.data.values import texts
+    from sfumato.workflow.publishing.grouped_rows import texts_shown
 
     protected = getattr(guarantee, "protected_values", None)
     about_classes_too = isinstance(guarantee, AlphaKAnonymity)  # how large a class is, whatever its values
-    if protected is None or about_classes_too or guarantee.sensitive not in table.column_names:
+    name = guarantee.sensitive
+    if name is None or protected is None or about_classes_too or name not in table.column_names:
         return False
-    return not set(texts(table.column(guarantee.sensitive).unique())) & set(protected)
+    return not texts_shown(table, name) & set(protected)
 
 
 def _misstated(claim: Claim, guarantee: ClassGuarantee, certificate: Certificate, schema: Schema) -> str | None:

@@ -28,6 +28,10 @@ _WRITER = "parquet-cpp-arrow version "
 _PAGE, _DATA, _DICTIONARY = frozenset({1, 2, 3}), frozenset(range(1, 6)), frozenset({1, 2, 3})
 _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _SLACK = 200
+#: The kind of short numbers, and the one field of the format that has it: the place of a row group.
+_SHORT, _ORDINAL = 4, 7
+#: The kinds of values that lists of the format have: truth values, numbers of 32 and 64 bits, bytes and structures.
+_LISTED = frozenset({1, 2, 5, 6, 8, 12})
 #: A structure of a stranger's file by field number: numbers, bytes, lists and structures again.
 Fields: TypeAlias = dict[int, Any]
 
@@ -163,16 +167,28 @@ def stored_values(column: pa.ChunkedArray) -> set[bytes]:
     """The distinct values as the file stores them; zero with either sign, because a lower bound of zero is stored as negative."""
     import pyarrow as pa
 
+    values = set(stored_in_turn(column, len(column)))
+    if not pa.types.is_floating(column.type):
+        return values
+    width = column.type.bit_width // 8
+    zeros = {bytes(width), bytes(width - 1) + b"\x80"}
+    return values | zeros if values & zeros else values
+
+
+def stored_in_turn(column: pa.ChunkedArray, most: int) -> list[bytes]:
+    """The first distinct values as the file stores them, in the order in which they appear."""
+    import pyarrow as pa
+
     values = column.unique()
     values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     if pa.types.is_dictionary(values.type):
         values = values.dictionary_decode()
-    values = values.drop_null()
+    values = values.drop_null().slice(0, most)
     kind = values.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return {text.encode() for text in values.to_pylist()}
+        return [text.encode() for text in values.to_pylist()]
     if pa.types.is_boolean(kind):
-        return {bytes([value]) for value in values.to_pylist()}
+        return [bytes([value]) for value in values.to_pylist()]
     if pa.types.is_date32(kind):
         numbers = values.cast(pa.int32()).to_numpy()
     elif pa.types.is_timestamp(kind):
@@ -181,10 +197,7 @@ def stored_values(column: pa.ChunkedArray) -> set[bytes]:
         numbers = values.to_numpy()
         if numbers.dtype.itemsize < 4:
             numbers = numbers.astype("<i4")
-    zeros = (
-        {b"\0" * 7 + b"\x80", b"\0" * 8, b"\0" * 3 + b"\x80", b"\0" * 4} if numbers.dtype.kind == "f" and 0 in numbers else set()
-    )
-    return {number.tobytes() for number in numbers} | zeros
+    return [number.tobytes() for number in numbers]
 
 
 def struct_of(content: bytes, place: int) -> tuple[Fields, int]:
@@ -204,7 +217,7 @@ def struct_of(content: bytes, place: int) -> tuple[Fields, int]:
             if 0 < _signed(number) - last <= 15:  # the shorter form would have done
                 raise hidden("a part has a header that no release has")
             last = _signed(number)
-        if last in fields:
+        if last in fields or (kind == _SHORT and last != _ORDINAL):
             raise hidden("a page has a header that no release has")
         fields[last], place = _value(content, place, kind)
 
@@ -234,9 +247,13 @@ def _list(content: bytes, place: int) -> tuple[list[Any], int]:
         length, place = _varint(content, place)
         if length < 15:
             raise hidden("a part has a header that no release has")
+    if kind not in _LISTED:
+        raise hidden("a part has a header that no release has")
     entries: list[Any] = []
     for _ in range(length):
         if kind in (1, 2):  # a truth value among others is a byte
+            if content[place] not in (1, 2):
+                raise hidden("a part has a header that no release has")
             entry, place = content[place] == 1, place + 1
         else:
             entry, place = _value(content, place, kind)

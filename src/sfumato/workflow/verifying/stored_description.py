@@ -14,10 +14,12 @@ from sfumato.core.certificate import Certificate
 from sfumato.core.errors import VerificationFailed
 from sfumato.core.plain_data import PlainDict
 from sfumato.data.microdata import Microdata
+from sfumato.data.relation import Relation
 from sfumato.data.schema import Schema
 from sfumato.workflow.publishing.grouped_rows import GroupedRows
 from sfumato.workflow.publishing.written_files import pretty
 from sfumato.workflow.verifying.stored_parts import merkle_root, read_manifest
+from sfumato.workflow.verifying.untrusted import quoted
 from sfumato.workflow.verifying.verification import Finding
 
 if TYPE_CHECKING:
@@ -65,6 +67,7 @@ def asked_table(
     types = {each.name: type_name(each.type) for each in relation.schema()}
     if types != {name: column.type for name, column in schema.columns.items()}:
         raise VerificationFailed("the table does not have the columns that the certificate describes, or other types of values")
+    what = _refuse_other_object(relation)
     for name in names:
         refuse_names_in(relation, name)
     sums = row_sums(relation, list(schema.columns))
@@ -74,14 +77,34 @@ def asked_table(
     if each is not None:
         for batch in relation.batches(list(schema.columns)):
             each(pa.Table.from_batches([batch]))
-    text = f"{sums.rows:,} rows in a table: their digest is the one that was certified"
-    caveat = "an order-free digest finds every accidental change; it does not bind somebody who can choose rows and has much time"
+    text = f"{sums.rows:,} rows in {what}: their digest is the one that was certified. A table has no order; none was checked"
+    caveat = (
+        "an order-free digest finds every accidental change; it does not bind its maker, who could find other rows with the same "
+        "digest"
+    )
     unit = schema.unit if schema.unit in schema.columns else None
     order = tuple(name for name in relation.schema().names if name in schema.columns)
     if not grouped:
         return GroupedRows.without_groups(sums.rows, order, tied), [Finding("data", True, text, caveat=caveat)]
     groups = regrouped(relation, grouped, schema.quasi, unit)
     return GroupedRows(groups, order, tied), [Finding("data", True, text, caveat=caveat)]
+
+
+def _refuse_other_object(relation: Relation) -> str:
+    """What holds the rows, in words; raises where its engine says that it is no table, or has types that know more than rows."""
+    from sfumato.engines.stored_objects import stored_object
+
+    found = stored_object(relation)
+    if found is None:
+        return "what its engine calls a table (whether it is one was not checked)"
+    if not found.is_table:
+        raise VerificationFailed("the rows are in no table: what a view shows is decided when somebody looks")
+    if found.other_types:
+        raise VerificationFailed(
+            f"the table has columns of types that no release has ({', '.join(map(quoted, found.other_types[:5]))}): an ENUM, for "
+            "one, can name values that no row shows"
+        )
+    return "a table"
 
 
 def pseudonyms_of(certificate: Certificate, schema: Schema) -> tuple[str, ...]:

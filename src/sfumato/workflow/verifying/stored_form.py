@@ -2,9 +2,10 @@
 
 Rows of large releases are written by Arrow, DuckDB or Spark, so that no single writer says which bytes they must be. The footer
 is read field by field against what these three write. Column chunks and page indexes must fill the file without a gap, pages
-must be single Zstandard frames and hold one value per row, and every entry of a dictionary and every bound must be a value that a
-row of its group shows. Bloom filters are refused, since values that no row shows could hide in them. How a writer encodes values
-inside a page is not repeated: that a page ends with its last value is not checked.
+must be single Zstandard frames and hold one value per row, a dictionary must list values of its group in the order in which rows
+show them, and statistics must be those of the rows (`parquet_statistics`). Row groups have the sizes that writers give them.
+Bloom filters are refused, since values that no row shows could hide in them. How a writer encodes values inside a page is not
+repeated: that a page ends with its last value is not checked.
 Apache Parquet format, parquet.thrift; RFC 8878, Zstandard.
 """
 
@@ -18,19 +19,27 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sfumato.core.errors import VerificationFailed
+from sfumato.engines.staging.base import ROWS_PER_GROUP
 from sfumato.workflow.verifying.parquet_bytes import footer_fields, refuse_other_frames
+from sfumato.workflow.verifying.parquet_columns import is_described
 from sfumato.workflow.verifying.parquet_parts import (
     FOOTER_BYTES,
     MAGIC_BYTES,
     Fields,
     entries_of,
     hidden,
-    refuse_bounds,
-    stored_values,
+    stored_in_turn,
     struct_of,
+)
+from sfumato.workflow.verifying.parquet_statistics import (
+    refuse_encodings,
+    refuse_page_bounds,
+    refuse_sizes,
+    refuse_statistics,
+    refuse_text_sizes,
 )
 
 if TYPE_CHECKING:
@@ -49,10 +58,14 @@ _FILE, _GROUP = frozenset(range(1, 8)), frozenset({1, 2, 3, 5, 6, 7})
 _CHUNK, _META = frozenset(range(2, 8)), frozenset({1, 2, 3, 4, 5, 6, 7, 9, 11, 12, 13, 16})
 _COLUMN = frozenset({1, 3, 4, 6, 10})
 _ENCODINGS = frozenset({0, 2, 3, 4, 5, 6, 7, 8, 9})
+#: How levels are encoded: run lengths, or packed bits where there is only one.
+_RUNS, _LEVELS = 3, frozenset({3, 4})
 _PHYSICAL = {0: "BOOLEAN", 1: "INT32", 2: "INT64", 4: "FLOAT", 5: "DOUBLE", 6: "BYTE_ARRAY"}
 _ZSTD = 6
-#: How many bytes of a long text parquet-mr keeps as a bound of a page, and how many of them differ from the text at the most.
-_CUT, _CHANGED = 60, 4
+#: Which version of the format each writer states, and how many rows every row group has but the last: as many as
+#: `engines.staging` asks of Arrow, whole vectors of DuckDB, and in Spark, which counts bytes, those after which it looks first.
+_FORMATS = {_ARROW: 2, _DUCKDB: 1, _SPARK: 1}
+_VECTOR, _LOOKED_AT = 2048, 100
 #: Data pages of the first version, and dictionaries: where the header of the kind stands, and its fields.
 _PAGES = {0: (5, frozenset(range(1, 6))), 2: (7, frozenset({1, 2, 3}))}
 
@@ -61,7 +74,12 @@ _PAGES = {0: (5, frozenset(range(1, 6))), 2: (7, frozenset({1, 2, 3}))}
 class _PlacedPage:
     start: int
     end: int
+    first: int  # the place of its first value in the column
     values: int
+
+    def of(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
+        """Its values."""
+        return column.slice(self.first, self.values)
 
 
 @dataclass
@@ -70,6 +88,7 @@ class StoredForm:
 
     content: mmap.mmap = field(repr=False)
     footer: Fields = field(repr=False)
+    writer: bytes = _ARROW
     _taken: list[tuple[int, int]] = field(default_factory=list, repr=False)
 
     def refuse_other_group(self, number: int, rows: pa.Table) -> None:
@@ -87,8 +106,17 @@ class StoredForm:
             or group.get(2) != sum(int(meta.get(6, -1)) for meta in chunks)
         ):
             raise hidden("its footer says something of a group of rows that no writer of releases says")
-        for chunk, name, column in zip(group[1], rows.column_names, rows.columns, strict=True):
-            self._refuse_chunk(chunk, name.encode(), column)
+        if number < len(self.footer[4]) - 1:
+            self._refuse_other_size(rows.num_rows)
+        described = self.footer[2][1:]
+        for chunk, name, column, about in zip(group[1], rows.column_names, rows.columns, described, strict=True):
+            self._refuse_chunk(chunk, name.encode(), column, about)
+
+    def _refuse_other_size(self, rows: int) -> None:
+        """Row groups that are not the last have one size, or a smallest one."""
+        usual = {_ARROW: rows == ROWS_PER_GROUP, _DUCKDB: rows > 0 and rows % _VECTOR == 0, _SPARK: rows >= _LOOKED_AT}
+        if not usual[self.writer]:
+            raise hidden("its rows are in groups of a size that no writer of releases makes")
 
     def refuse_gaps(self) -> None:
         """Raise where some bytes of the file belong to no part of it, or to two."""
@@ -107,8 +135,8 @@ class StoredForm:
         self._taken.append((start, start + length))
         return self.content[start : start + length]
 
-    def _refuse_chunk(self, chunk: Fields, name: bytes, column: pa.ChunkedArray) -> None:
-        about = chunk.get(3, {})
+    def _refuse_chunk(self, chunk: Fields, name: bytes, column: pa.ChunkedArray, described: Fields) -> None:
+        about, optional = chunk.get(3, {}), described.get(3) == 1
         if 14 in about or 15 in about:
             raise hidden("a Bloom filter, which may know values that no row shows")
         start = _start(about)
@@ -119,25 +147,30 @@ class StoredForm:
             or chunk.get(2, 0) not in (0, max(start, 0), start + len(content))
             or about.get(3) != [name]
             or about.get(4) != _ZSTD
-            or about.get(1) not in _PHYSICAL
+            or about.get(1) != described.get(1)
             or about.get(5) != len(column)
             or not set(about.get(2, [])) <= _ENCODINGS
-            or len(set(about.get(2, []))) != len(about.get(2, []))
         ):
             raise hidden("its footer says something of a column that no writer of releases says")
-        shown = stored_values(column)
-        _refuse_statistics(about.get(12), column, shown)
-        _refuse_numbers(about.get(13), {1, 2, 3})
-        _refuse_numbers([about[16]] if 16 in about else None, {1, 2, 3})
-        pages, size = _pages(content, start, about, shown)
+        refuse_statistics(about.get(12), column)
+        refuse_sizes(about.get(16), column, physical=about[1], optional=optional)
+        pages, size = _pages(content, start, about, column)
         if (pages[0].start if pages else 0) != about.get(9):
             raise hidden("its footer names another place of a page")
         if size != about.get(6):
             raise hidden("a column takes another room than it says")
+        self._refuse_indexes(chunk, column, pages, optional=optional)
+
+    def _refuse_indexes(self, chunk: Fields, column: pa.ChunkedArray, pages: list[_PlacedPage], *, optional: bool) -> None:
+        if self.writer != _SPARK and set(chunk) & {4, 5, 6, 7}:
+            raise hidden("an index of pages, which only Spark writes")
+        values = [page.of(column) for page in pages]
         if 4 in chunk:
-            _refuse_places(_struct_of_all(self._take(chunk[4], chunk.get(5))), pages)
+            index = _struct_of_all(self._take(chunk[4], chunk.get(5)))
+            _refuse_places(index, pages)
+            refuse_text_sizes(index.get(2), values, chunk[3][1])
         if 6 in chunk:
-            _refuse_page_bounds(_struct_of_all(self._take(chunk[6], chunk.get(7))), len(pages), shown)
+            refuse_page_bounds(_struct_of_all(self._take(chunk[6], chunk.get(7))), values, optional=optional)
 
 
 @contextmanager
@@ -146,9 +179,9 @@ def stored_form(path: Path, columns: pa.Schema, rows: int) -> Iterator[StoredFor
     is one `VerificationFailed`."""
     try:
         footer = footer_fields(path)
-        _refuse_footer(footer, columns, rows)
+        writer = _refuse_footer(footer, columns, rows)
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            yield StoredForm(content, footer)
+            yield StoredForm(content, footer, writer)
     except VerificationFailed:
         raise
     except (OSError, ValueError, TypeError, OverflowError, LookupError, AttributeError, RecursionError, MemoryError) as error:
@@ -163,10 +196,11 @@ def _struct_of_all(content: bytes) -> Fields:
     return fields
 
 
-def _refuse_footer(footer: Fields, columns: pa.Schema, rows: int) -> None:
+def _refuse_footer(footer: Fields, columns: pa.Schema, rows: int) -> bytes:
+    """The writer that the footer names."""
     created = footer.get(6, b"")
     writer = next((name for name, form in _WRITERS.items() if form.fullmatch(created)), None)
-    if writer is None or set(footer) - _FILE or footer.get(1) not in (1, 2) or footer.get(3) != rows:
+    if writer is None or set(footer) - _FILE or footer.get(1) != _FORMATS[writer] or footer.get(3) != rows:
         raise hidden("its footer holds metadata that no writer of releases leaves there")
     pairs = footer.get(5) or []
     metadata = {pair.get(1): pair.get(2) for pair in pairs}
@@ -176,15 +210,18 @@ def _refuse_footer(footer: Fields, columns: pa.Schema, rows: int) -> None:
     root, *described = footer.get(2, [{}])
     if (
         set(root) - {3, 4, 5}
+        or root.get(3) not in (None, 0)
         or root.get(4) != _ROOTS[writer]
         or root.get(5) != len(columns)
         or [each.get(4) for each in described] != [name.encode() for name in columns.names]
-        or any(set(each) - _COLUMN or each.get(3) not in (0, 1) or each.get(1) not in _PHYSICAL for each in described)
+        or any(set(each) - _COLUMN or each.get(3) not in (0, 1) for each in described)
+        or any(not is_described(each, kind) for each, kind in zip(described, columns.types, strict=True))
     ):
         raise hidden("its footer describes other columns")
     orders = footer.get(7)
     if orders is not None and orders != [{1: {}}] * len(columns):
         raise hidden("its footer names an order of values that no writer of releases names")
+    return writer
 
 
 def _refuse_metadata(metadata: dict[bytes, bytes], writer: bytes, columns: pa.Schema) -> None:
@@ -218,28 +255,12 @@ def _start(about: Fields) -> int:
     return min(places) if places else -1
 
 
-def _refuse_statistics(stated: Any, column: pa.ChunkedArray, shown: set[bytes]) -> None:
-    if stated is None:
-        return
-    counts = {3: column.null_count, 4: len(column.unique().drop_null())}
-    bounds = {number: value for number, value in stated.items() if number not in counts}
-    if any(stated.get(number, count) != count for number, count in counts.items()):
-        raise hidden("a statistic counts other values than those shown")
-    refuse_bounds(bounds, shown)
-
-
-def _refuse_numbers(entries: Any, fields: set[int]) -> None:
-    """Counts of pages and of levels: whole numbers and short lists of them, and nothing else."""
-    for entry in entries or []:
-        numbers = [each for value in entry.values() for each in (value if isinstance(value, list) else [value])]
-        if set(entry) - fields or len(numbers) > 8 or any(type(number) is not int for number in numbers):
-            raise hidden("its footer counts in a way that no writer of releases does")
-
-
-def _pages(content: bytes, start: int, about: Fields, shown: set[bytes]) -> tuple[list[_PlacedPage], int]:
+def _pages(content: bytes, start: int, about: Fields, column: pa.ChunkedArray) -> tuple[list[_PlacedPage], int]:
     """The data pages of a column, and the room that all of its pages take unpacked."""
     place = size = values = 0
     pages: list[_PlacedPage] = []
+    used: list[tuple[int, int]] = []
+    levels: set[int] = set()
     while place < len(content):
         header, body = struct_of(content, place)
         kind = header.get(1)
@@ -251,6 +272,8 @@ def _pages(content: bytes, start: int, about: Fields, shown: set[bytes]) -> tupl
             set(header) - {1, 2, 3, 4, number}
             or not isinstance(inner, dict)
             or set(inner) - fields
+            or not {inner.get(2)} <= _ENCODINGS
+            or type(inner.get(1, 0)) is not int
             or type(unpacked) is not int
             or type(packed) is not int
             or unpacked < 0
@@ -264,52 +287,38 @@ def _pages(content: bytes, start: int, about: Fields, shown: set[bytes]) -> tupl
         if kind == 2:
             if place:
                 raise hidden("a dictionary stands where none belongs")
-            _refuse_dictionary(page, unpacked, inner, about, shown)
+            _refuse_dictionary(page, unpacked, inner, about, column)
         else:
-            refuse_bounds(inner.get(5), shown)
-            values += int(inner.get(1, 0))
-            pages.append(_PlacedPage(start + place, start + body + packed, int(inner.get(1, 0))))
+            pages.append(_PlacedPage(start + place, start + body + packed, values, inner.get(1, 0)))
+            values += pages[-1].values
+            if inner.get(3) != _RUNS or inner.get(4) not in _LEVELS or pages[-1].values < 1 or values > len(column):
+                raise hidden("a page has a header that no writer of releases gives it")
+            levels |= {inner[3], inner[4]}
+            refuse_statistics(inner.get(5), pages[-1].of(column))
+        used.append((kind, inner[2]))
         size += body - place + unpacked
         place = body + packed
     if values != about.get(5):
         raise hidden("its pages do not hold one value per row")
+    refuse_encodings(about.get(2, []), about.get(13), used, levels)
     return pages, size
 
 
-def _refuse_dictionary(packed: bytes, size: int, inner: Fields, about: Fields, shown: set[bytes]) -> None:
+def _refuse_dictionary(packed: bytes, size: int, inner: Fields, about: Fields, column: pa.ChunkedArray) -> None:
+    """The values of the column in the order in which its rows show them, all or, where a writer gave up, the first ones."""
     import pyarrow as pa
 
     if size > int(about.get(6, 0)):
         raise hidden("a dictionary is larger than its column")
     unpacked = pa.Codec("zstd").decompress(packed, size).to_pybytes() if size else b""
     values = list(entries_of(unpacked, _PHYSICAL[about[1]]))
-    if len(values) != inner.get(1, 0) or not set(values) <= shown:
-        raise hidden("a dictionary has entries that no row uses")
+    shown = stored_in_turn(column, len(values))
+    if len(values) != inner.get(1, 0) or values != shown or inner.get(3, False) is not False:
+        raise hidden("a dictionary has entries that no row uses, or in another order than its rows")
 
 
 def _refuse_places(index: Fields, pages: list[_PlacedPage]) -> None:
     """An index of where the pages stand, which must be where they do."""
-    expected, row = [], 0
-    for page in pages:
-        expected.append({1: page.start, 2: page.end - page.start, 3: row})
-        row += page.values
-    sizes = index.get(2, [])
-    numbers = isinstance(sizes, list) and len(sizes) in (0, len(pages)) and all(type(each) is int for each in sizes)
-    if set(index) - {1, 2} or index.get(1) != expected or not numbers:
+    expected = [{1: page.start, 2: page.end - page.start, 3: page.first} for page in pages]
+    if set(index) - {1, 2} or index.get(1) != expected:
         raise hidden("an index names other places than those of its pages")
-
-
-def _refuse_page_bounds(index: Fields, pages: int, shown: set[bytes]) -> None:
-    """An index of the bounds of pages, which must be values shown; long texts are cut."""
-    beginnings = {value[: _CUT - _CHANGED] for value in shown if len(value) >= _CUT}
-    bounds = [*index.get(2, []), *index.get(3, [])]
-    numbers = [each for number in (5, 6, 7) for each in index.get(number, [])]
-    if (
-        set(index) - set(range(1, 8))
-        or any(len(index.get(number, [])) != pages for number in (1, 2, 3))
-        or any(type(each) is not bool for each in index.get(1, []))
-        or len(numbers) > 5 * pages
-        or any(type(each) is not int for each in [*numbers, index.get(4, 0)])
-        or any(bound and bound not in shown and bound[: _CUT - _CHANGED] not in beginnings for bound in bounds)
-    ):
-        raise hidden("an index of pages has bounds that are not values shown")

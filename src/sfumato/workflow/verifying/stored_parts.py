@@ -2,9 +2,10 @@
 
 The certificate lists the files: name, bytes, rows and SHA-256 of each, in the order of their names. Each is copied out of the
 folder, compared with its entry, unpacked by a limited child process a few row groups at a time, and removed. Its rows must have
-the columns of the schema, stand in the order of their content, within the file and after those of the file before, and fill the
-file (`stored_form`). What stays is how many rows show each tuple of quasi-identifiers and sensitive values, which is what the
-plain verifier judges: memory is needed for the row groups at hand and for the tuples, whatever number of rows there is.
+the columns of the schema, ordered and typed as in the first file, stand in the order of their content, within the file and after
+those of the file before, and fill the file (`stored_form`). What stays is how many rows show each tuple of quasi-identifiers and
+sensitive values, which is what the plain verifier judges: memory is needed for the row groups at hand and for the tuples,
+whatever number of rows there is.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from sfumato.wire.merkle import tree_root
 from sfumato.workflow.verifying import limited_reading
 from sfumato.workflow.verifying.parquet_parts import footer_of
 from sfumato.workflow.verifying.pseudonym_ties import PseudonymRows, Ties
-from sfumato.workflow.verifying.stored_form import stored_form
+from sfumato.workflow.verifying.stored_form import StoredForm, stored_form
 from sfumato.workflow.verifying.untrusted import MAX_DATA_BYTES, UntrustedFolder, quoted
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ FOLDER, MOST_FILES = "data", 100_000
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_ROWS = 1 << 50
 #: Rows that are unpacked at a time, unless a row group has more.
-_ROWS_AT_ONCE = 1 << 18
+_ROWS_AT_ONCE = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -128,11 +129,12 @@ def grouped_parts(
         raise VerificationFailed("the certificate's schema has no column by which rows are grouped")
     groups = GroupedTable.of(pa.table({name: pa.array([], pa.string()) for name in names}), names)
     last: tuple[Any, ...] | None = None
+    alike = _Alike(alone=len(files) == 1)
     with ExitStack() as stack:
         total = sum(file.rows for file in files)
         tied = [stack.enter_context(closing(PseudonymRows(name, total, private))) for name in pseudonyms]
         for file in files:
-            for stored, rows in _rows_of(public, file, schema, private):
+            for stored, rows in _rows_of(public, file, schema, private, alike):
                 last = _refuse_other_order(stored, last, file.name)
                 if each is not None:
                     each(rows)
@@ -164,7 +166,27 @@ def _refuse_other_names(public: UntrustedFolder, files: Sequence[StoredFile]) ->
         raise VerificationFailed(f"files of rows are missing: {', '.join(map(quoted, absent[:5]))}")
 
 
-def _rows_of(public: UntrustedFolder, file: StoredFile, schema: Schema, private: Path) -> Iterator[tuple[pa.Table, pa.Table]]:
+@dataclass
+class _Alike:
+    """What all files of a release have in common: the writer, the columns in one order and of one type, and rows; a file without
+    rows stands `alone`."""
+
+    alone: bool
+    first: tuple[bytes, object] | None = None
+
+    def refuse_other(self, form: StoredForm, rows: int) -> None:
+        """Raise where a file differs from the first."""
+        if not rows and not self.alone:
+            raise VerificationFailed("the data file has no rows, and is not the only one")
+        described = (form.writer, form.footer.get(2))
+        self.first = self.first or described
+        if described != self.first:
+            raise VerificationFailed("its columns are in another order, or of other types, than those of the first file of rows")
+
+
+def _rows_of(
+    public: UntrustedFolder, file: StoredFile, schema: Schema, private: Path, alike: _Alike
+) -> Iterator[tuple[pa.Table, pa.Table]]:
     """The rows of one file, some row groups at a time: as they are stored, and with the types of the schema."""
     if file.bytes > MAX_DATA_BYTES:
         raise VerificationFailed(f"the file {quoted(file.name)} is said to be larger than {MAX_DATA_BYTES:,} bytes")
@@ -172,16 +194,17 @@ def _rows_of(public: UntrustedFolder, file: StoredFile, schema: Schema, private:
     try:
         if copied.length != file.bytes or copied.sha256 != file.sha256:
             raise VerificationFailed(f"the file {quoted(file.name)} is not the one that was certified: its digest differs")
-        yield from _unpacked(copied.path, file, schema)
+        yield from _unpacked(copied.path, file, schema, alike)
     except VerificationFailed as error:
         raise VerificationFailed(f"{file.name}: {error}" if file.name not in str(error) else str(error)) from None
     finally:
         copied.path.unlink(missing_ok=True)
 
 
-def _unpacked(path: Path, file: StoredFile, schema: Schema) -> Iterator[tuple[pa.Table, pa.Table]]:
+def _unpacked(path: Path, file: StoredFile, schema: Schema, alike: _Alike) -> Iterator[tuple[pa.Table, pa.Table]]:
     columns, sizes = _shape(path, file, schema)
     with stored_form(path, columns, file.rows) as form:
+        alike.refuse_other(form, file.rows)
         for chosen in _together(sizes):
             table = limited_reading.unpack(path, file.rows, chosen)
             stored = _as_stored(table, columns)
@@ -262,12 +285,24 @@ def _typed(table: pa.Table, stored: pa.Table, schema: Schema) -> pa.Table:
         reason = type(error).__name__ if error.owner_only else str(error)
         raise VerificationFailed(f"the data file cannot be read: {reason}") from None
     for name in stored.column_names:
-        if not in_one_type(rows.column(name)).equals(in_one_type(stored.column(name))):
+        column = in_one_type(stored.column(name))
+        if not in_one_type(rows.column(name)).equals(column) or not _same_bits(column, stored.column(name)):
             raise VerificationFailed(
                 f"the column {quoted(name)} holds values in another form than those that were measured: read by its schema, they "
                 "are others"
             )
     return rows
+
+
+def _same_bits(plain: pa.ChunkedArray, stored: pa.ChunkedArray) -> bool:
+    """Whether numbers are stored in their one form, without NaN and negative zero, which compare as other values do."""
+    import numpy as np
+    import pyarrow as pa
+
+    if not pa.types.is_floating(stored.type):
+        return True
+    numbers = stored.drop_null().to_numpy()
+    return plain.null_count == stored.null_count and not bool(np.signbit(numbers[numbers == 0]).any())
 
 
 def _refuse_other_order(rows: pa.Table, last: tuple[Any, ...] | None, name: str) -> tuple[Any, ...] | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate
-from sfumato.core.errors import SourceError, VerificationFailed, forgetting
+from sfumato.core.errors import InputError, SourceError, VerificationFailed, forgetting
 from sfumato.core.temporary import temporary_folder
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
@@ -38,6 +38,7 @@ from sfumato.workflow.verifying.verification import Finding, Verification
 if TYPE_CHECKING:
     from sfumato.engines.sources import TableLike
     from sfumato.ledger.ledger import Ledger
+    from sfumato.workflow.contents.base import Content
 
 __all__ = ["Finding", "OpenRelease", "Verification", "open_release", "verify"]
 
@@ -92,6 +93,7 @@ def verify(
             kind = content_kind(certificate)
             if not kind.has_parts:
                 public.refuse(PARTS)
+            _refuse_rows_elsewhere(kind, data, table)
             kind.refuse_other_facts(certificate, schema)
             refuse_other_comparison(certificate.composition)
             parts.refuse_other_attacks(certificate)
@@ -129,8 +131,9 @@ class OpenRelease:
 
 
 @contextmanager
-def open_release(folder: str | Path) -> Iterator[OpenRelease]:
-    """Open a saved release; its form, its digests and the form of what it tells are checked, its claims are not."""
+def open_release(folder: str | Path, data: TableLike = None, table: str | None = None) -> Iterator[OpenRelease]:
+    """Open a saved release, whose rows may be in a database (`data`, `table`); its form, its digests and the form of what it
+    tells are checked, its claims are not."""
     place = Path(folder)
     if not place.is_dir():
         raise SourceError(f"there is no release folder '{place}'")
@@ -141,9 +144,18 @@ def open_release(folder: str | Path) -> Iterator[OpenRelease]:
         kind = content_kind(certificate)
         if not kind.has_parts:
             public.refuse(PARTS)
+        _refuse_rows_elsewhere(kind, data, table)
         kind.refuse_other_facts(certificate, schema)
-        data = kind.opened(certificate, schema, Path(private), FolderAtHand(public))
-        yield OpenRelease(data, schema.replace(folder=private), certificate)
+        content = kind.opened(certificate, schema, Path(private), FolderAtHand(public, _table_of_rows(data, table)))
+        yield OpenRelease(content, schema.replace(folder=private), certificate)
+
+
+def _refuse_rows_elsewhere(kind: type[Content], data: TableLike, table: str | None) -> None:
+    """A table that nobody would look at must not read as if it had been checked."""
+    if data is None and table is not None:
+        raise InputError("table= (--table) names a table of the database in data= (--data); give both")
+    if data is not None and not kind.has_parts:
+        raise InputError("the rows of this release are in its folder; leave data= (--data) out")
 
 
 def _table_of_rows(data: TableLike, table: str | None) -> Microdata | None:
