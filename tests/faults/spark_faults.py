@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import sfumato as sf
+from sfumato.core.errors import SfumatoError
 from sfumato.engines.digests.row_digest import table_sums
 from tests.workflow.people import schema, table
 
@@ -73,7 +74,7 @@ class Run:
         try:
             promise, search = [sf.KAnonymity(5)], sf.Lattice(suppression=0.05)
             sf.protect(frame, promise, search, schema=schema(), destination=place / "out", **options)
-        except sf.SfumatoError as error:
+        except SfumatoError as error:
             assert list(place.iterdir()) == [], "something was left"
             return "".join(traceback.format_exception(error, chain=True))
         parts = sorted((place / "out" / "public" / "data").iterdir())

@@ -82,7 +82,7 @@ def test_a_mask_is_written_by_the_engine_and_says_what_it_says_here(
 ) -> None:
     mask = MASKS[name]
     release = sf.protect(on_duckdb(source), (), mask, destination=tmp_path / "out", ledger=tmp_path / "ledger.db")
-    assert max(crossing) < 200  # counts of values and of parts of a range, no rows
+    assert max(crossing) <= 256  # counts of values and of parts of a range, no rows
     here = sf.protect(sf.read(source, schema()), (), mask)
     assert dict(release.certificate.method) == dict(here.certificate.method)
     one, other = (dict(each.certificate.transparency) for each in (release, here))
@@ -157,10 +157,10 @@ def test_a_part_that_was_changed_is_found(source: Path, tmp_path: Path) -> None:
 def test_pseudonyms_and_draws_have_keys_of_their_own(source: Path, tmp_path: Path) -> None:
     described = {"name": Column(role="identifier", pseudonym=True)}
     key = tmp_path / "owner.key"
-    release = sf.protect(on_duckdb(source, **described), (), MASKS["both"], destination=tmp_path / "out", key=key)
+    sf.protect(on_duckdb(source, **described), (), MASKS["both"], destination=tmp_path / "out", key=key)
     names = sf.protect(sf.read(source, schema(**described)), (), MASKS["both"], key=key).data.column("name")
     assert sorted(rows_in(tmp_path / "out").column("name").to_pylist()) == sorted(names.to_pylist())
-    assert sf.verify(tmp_path / "out").accepted == release.verify().accepted
+    assert sf.verify(tmp_path / "out").verdict == "promises nothing"
 
 
 def test_two_runs_draw_under_different_keys_and_a_seed_repeats_them(source: Path, tmp_path: Path) -> None:
@@ -198,7 +198,7 @@ def test_a_sample_is_protected_here_and_says_that_it_is_one(source: Path, tmp_pa
     certificate = json.loads((tmp_path / "out" / "public" / "certificate.json").read_text())
     assert certificate["transparency"]["sample"] == SAMPLE and SAMPLE in certificate["notices"]
     assert "1,440" not in (tmp_path / "out" / "public" / "card.html").read_text()
-    assert sf.verify(tmp_path / "out").accepted
+    assert sf.verify(tmp_path / "out").verdict == "promises nothing"
     searched = sf.protect(on_duckdb(source), [sf.KAnonymity(3)], sample=500, seed=3)
     assert len(searched) <= 500 and searched.verify(allow_demonstration=True).holds
     with pytest.raises(ParameterError, match="leave destination= or sample= out"):
@@ -263,5 +263,6 @@ def test_the_same_rows_from_postgres(name: str, tmp_path: Path, digests: dict[st
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _BOTH)
 def test_the_same_rows_from_spark(name: str, tmp_path: Path, digests: dict[str, str], spark: Any) -> None:
-    frame = spark.createDataFrame(shuffled(3).to_pandas().astype({"age": "Int64"})).repartition(3)
+    pq.write_table(shuffled(3), tmp_path / "people.parquet")
+    frame = spark.read.parquet(str(tmp_path / "people.parquet")).repartition(3)
     assert _digest(sf.read(frame, schema()), _BOTH[name], tmp_path) == digests[name]

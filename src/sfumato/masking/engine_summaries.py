@@ -38,7 +38,7 @@ _DECIMALS = range(7)
 _DIVISORS = tuple(prime**power for prime, most in ((2, 10), (3, 3), (5, 6), (7, 1)) for power in range(1, most + 1))
 _FEWEST_FOR_DIVISOR = 10
 #: Parts of a range that are counted at once when a value of a rank is looked for.
-_BUCKETS = 4096
+_BUCKETS = 256
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class NumberSummary:
     to 2^-30 of the range), and the distance of the grid on which all lie."""
 
     name: str
-    known: int
+    count: int
     low: float
     high: float
     zeros: int
@@ -124,21 +124,21 @@ def _extremes(rows: EngineRows, place: int, name: str) -> list[AggregateColumn]:
 
 
 def _first(rows: EngineRows, place: int, name: str, answer: pa.Table) -> NumberSummary:
-    known, low, high, zeros = (answer.column(f"{what} {place}")[0].as_py() for what in ("known", "low", "high", "zeros"))
+    count, low, high, zeros = (answer.column(f"{what} {place}")[0].as_py() for what in ("known", "low", "high", "zeros"))
     whole = rows.kind(name) == "integer"
     largest = max(abs(float(low or 0)), abs(float(high or 0)))
     grid = 1.0 if whole else 0.0
     for digits in () if whole else _DECIMALS:
-        if largest < LARGEST_WHOLE / 10**digits and answer.column(f"decimals {digits} {place}")[0].as_py() == known:
+        if largest < LARGEST_WHOLE / 10**digits and answer.column(f"decimals {digits} {place}")[0].as_py() == count:
             grid = 10.0**-digits
             break
     spacing = math.ulp(largest) if math.isfinite(largest) else 0.0
-    return NumberSummary(name, int(known), float(low or 0), float(high or 0), int(zeros), whole, grid=max(grid, spacing))
+    return NumberSummary(name, int(count), float(low or 0), float(high or 0), int(zeros), whole, grid=max(grid, spacing))
 
 
 def _faults(mask: Mask, column: NumberSummary) -> list[str]:
     largest = max(abs(column.low), abs(column.high))
-    if not column.known:
+    if not column.count:
         return [f"column '{column.name}' has no values at all; leave it out of columns=(…)"]
     if not math.isfinite(largest) or largest > _LARGEST:
         return [f"column '{column.name}' has infinite values, or values beyond {_LARGEST:g}; set them to missing first"]
@@ -190,7 +190,7 @@ def _sums(place: int, numbers: Mapping[str, Expression]) -> list[AggregateColumn
 def _counted(column: NumberSummary) -> Expression | None:
     """A value as a number of steps of its decimal grid above the least one; None where there is no such grid."""
     scale = round(1.0 / column.grid) if column.grid > 0 else 0
-    if column.known < _FEWEST_FOR_DIVISOR or scale not in {10**digits for digits in _DECIMALS}:
+    if column.count < _FEWEST_FOR_DIVISOR or scale not in {10**digits for digits in _DECIMALS}:
         return None
     fixed = FixedPoint(Reference(column.name), scale, LARGEST_WHOLE / scale)
     least = math.floor(column.low * scale + 0.5)
@@ -199,7 +199,7 @@ def _counted(column: NumberSummary) -> Expression | None:
 
 def _second(place: int, column: NumberSummary, answer: pa.Table) -> NumberSummary:
     total, squares = (int(answer.column(f"{what} {place}")[0].as_py() or 0) for what in ("sum", "squares"))
-    unit, count = Fraction(_unit(column)), column.known
+    unit, count = Fraction(_unit(column)), column.count
     mean = Fraction(_middle(column)) + unit * Fraction(total, count)
     variance = unit**2 * (squares - Fraction(total**2, count)) / (count - 1) if count > 1 else Fraction(0)
     grid = column.grid

@@ -170,17 +170,18 @@ def protect(
     from sfumato.wire.keys import owner_key_of
     from sfumato.workflow.publishing.masked_rows import masked_rows
     from sfumato.workflow.publishing.recoded_rows import recoded_rows
-    from sfumato.workflow.publishing.sampled_rows import check_sample, sample_of
 
     chosen = _default_method() if method is None else method
     promised = each_once(guarantees)
     source = microdata_of(data, schema)
     register = population_of(population, source.schema, public=population_public)
     place = _destination(destination, table_name, source, overwrite=overwrite, sign=sign, memory=memory)
-    check_sample(sample)
     require(sample is None or place is None, "a sample is protected in this process: leave destination= or sample= out")
-    randomness = sources_of_randomness.default(seed)
-    source, sampled_of = (source, None) if sample is None else sample_of(source, sample, randomness)
+    randomness, sampled_of = sources_of_randomness.default(seed), None
+    if sample is not None:
+        from sfumato.workflow.publishing.sampled_rows import sample_of
+
+        source, sampled_of = sample_of(source, sample, randomness)
     in_memory = isinstance(chosen, Mask) and place is None
     if in_memory:
         _refuse_too_many_records(source)

@@ -29,7 +29,7 @@ Int = NDArray[np.int64]
 Real = NDArray[np.float64]
 #: What the tables that are kept may take: so many bytes for each tuple, and what is little anyway.
 CACHE_PER_TUPLE = 128
-SMALL_CACHE = 8 * 1024 * 1024
+SMALL_CACHE = 16 * 1024 * 1024
 KEY_BITS = 62
 
 

@@ -29,7 +29,7 @@ FEW = 48  # tables of so few rows are not worth the trouble
 _COLUMNS = 16  # that a processor adds at once, or two to four times
 #: What the tables that are kept may take: so many times the table of all tuples, and what is little anyway.
 _CACHED_TABLES = 6
-_SMALL_CACHE = 48 * 1024 * 1024
+_SMALL_CACHE = 64 * 1024 * 1024
 
 
 class NodeFamily:

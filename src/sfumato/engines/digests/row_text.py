@@ -51,8 +51,7 @@ class RowDigest(RowFunction):
         return "string"
 
     def sql(self, terms: tuple[exp.Expression, ...], kinds: tuple[Kind, ...], dialect: Dialect) -> exp.Expression:
-        piece = _spark_piece if dialect == "spark" else _pieces
-        pieces = [each for term, kind in zip(terms, kinds, strict=True) for each in piece(term, kind, dialect)]
+        pieces = [piece for term, kind in zip(terms, kinds, strict=True) for piece in _pieces(term, kind, dialect)]
         text = joined(pieces, dialect)
         # The others digest the octets of a text as it is, without a copy.
         return as_kind(sha256(as_octets(text, dialect) if dialect == "postgres" else text, dialect), "string", dialect)
@@ -87,7 +86,10 @@ def call(name: str, *arguments: exp.Expression) -> exp.Expression:
 
 
 def joined(pieces: list[exp.Expression], dialect: Dialect) -> exp.Expression:
-    """Texts and numbers one after the other as one text, missing ones left out; on Spark none may be missing."""
+    """Texts and numbers one after the other as one text, missing ones left out."""
+    if dialect == "spark":  # where one missing piece makes all of it missing
+        texts = (exp.cast(piece, sql_type("string", dialect)) for piece in pieces)
+        pieces = [exp.Coalesce(this=text, expressions=[text_literal("")]) for text in texts]
     while len(pieces) > _AT_ONCE:
         pieces = [call("CONCAT", *pieces[start : start + _AT_ONCE]) for start in range(0, len(pieces), _AT_ONCE)]
     return call("CONCAT", *pieces)
@@ -136,23 +138,6 @@ def _pieces(term: exp.Expression, kind: Kind, dialect: Dialect) -> Iterator[exp.
     absent, whole = _WHOLE[kind](term, dialect)
     yield whole
     yield _tag(absent, kind)
-
-
-def _spark_piece(term: exp.Expression, kind: Kind, dialect: Dialect) -> Iterator[exp.Expression]:
-    """The same on Spark as one piece, which is never missing: whatever is missing in a concatenation makes all of it missing, and
-    whatever stands there twice is computed twice."""
-    text, missing = sql_type("string", dialect), text_literal("n")
-    tag = text_literal(_TAGS[kind])
-    if kind == "string":
-        whole = call("CONCAT", exp.cast(call("OCTET_LENGTH", term.copy()), text), tag, term.copy())
-        yield exp.Case(ifs=[exp.If(this=call("IS_VALID_UTF8", term.copy()), true=whole)], default=missing)
-        return
-    if kind == "binary":
-        length = exp.cast(call("OCTET_LENGTH", term.copy()), text)
-        yield exp.Coalesce(this=call("CONCAT", length, tag, hexadecimal(term.copy(), dialect)), expressions=[missing])
-        return
-    _, number = _WHOLE[kind](term, dialect)  # missing where the value is
-    yield exp.Coalesce(this=call("CONCAT", exp.cast(number, text), tag), expressions=[missing])
 
 
 def _tag(absent: exp.Expression, kind: Kind) -> exp.Expression:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Literal as OneOf
 from typing import TypeAlias
 
@@ -17,7 +17,7 @@ from sqlglot import exp
 
 from sfumato.data.number_codes import float_codes, plain_codes, whole_codes
 from sfumato.engines import plan as p
-from sfumato.engines.expressions import Dialect, Expression, Kind, RowFunction, kind_of
+from sfumato.engines.expressions import Dialect, Expression, Kind, RowFunction
 from sfumato.engines.plan import validate
 from sfumato.engines.postgres.conversions import from_decimal, from_text, is_decimal
 from sfumato.engines.sql.bounding import expanded, together
@@ -186,8 +186,7 @@ class _Compiler:
             value: exp.Expression = exp.Literal.number(1)
         else:
             value = self.value(aggregate.expression, kinds, alias)
-        in_parts = self.dialect == "spark" and result == "wide" and aggregate.where is None and _is_integer(aggregate, kinds)
-        if aggregate.function == "sum" and not in_parts:
+        if aggregate.function == "sum":
             value = as_kind(value, result, self.dialect)
         if aggregate.where is not None:
             value = exp.Case(ifs=[exp.If(this=self.value(aggregate.where, kinds, alias), true=value)])
@@ -197,8 +196,6 @@ class _Compiler:
                 return exp.Count(this=exp.Star() if whole else value)
             case "count_distinct":
                 return exp.Count(this=exp.Distinct(expressions=[value]))
-            case "sum" if in_parts:
-                return as_kind(_sum_in_parts(value), result, self.dialect)
             case "sum":
                 return as_kind(exp.Sum(this=value), result, self.dialect)
             case "min":
@@ -245,29 +242,6 @@ class _Compiler:
         if plan.nulls == "drop":
             return exp.EQ(this=left, expression=right)
         return null_safe_equal(left, right, kind, self.dialect)
-
-
-def _is_integer(aggregate: p.AggregateColumn, kinds: Mapping[str, Kind]) -> bool:
-    return aggregate.expression is not None and kind_of(aggregate.expression, kinds) == "integer"
-
-
-_PARTS, _PART_BITS = 3, 20
-
-
-def _sum_in_parts(value: exp.Expression) -> exp.Expression:
-    """The exact sum of whole numbers on Spark, by the sums of three parts of their bits: of 24 and twice 20, which no 2^39 rows
-    take beyond 64 bits. Decimals of 38 digits, one object for each row, take several times as long to add."""
-
-    def part(place: int) -> exp.Expression:
-        bits: exp.Expression = exp.Anonymous(
-            this="SHIFTRIGHT", expressions=[value.copy(), exp.Literal.number(_PART_BITS * place)]
-        )
-        if place < _PARTS - 1:  # the highest part keeps the sign
-            bits = exp.Paren(this=exp.BitwiseAnd(this=bits, expression=exp.Literal.number(2**_PART_BITS - 1)))
-        weight = as_kind(text_literal(str(2 ** (_PART_BITS * place))), "wide", "spark")
-        return exp.Mul(this=as_kind(exp.Sum(this=bits), "wide", "spark"), expression=weight)
-
-    return reduce(lambda one, other: exp.Add(this=one, expression=other), map(part, range(_PARTS)))
 
 
 def _selected(columns: Sequence[exp.Expression], below: exp.Select, alias: str) -> exp.Select:

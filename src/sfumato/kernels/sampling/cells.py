@@ -22,7 +22,7 @@ from sfumato.core.errors import Unsupported
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]
 
-#: Cells of equal probability, and parts of the first and of the last of them; both are powers of two.
+#: QuantileCells of equal probability, and parts of the first and of the last of them; both are powers of two.
 CELLS, PARTS = 1 << 13, 1 << 11
 #: The part of a cell that is not divided.
 WHOLE = -1
@@ -33,7 +33,7 @@ _MOST_MOVED = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class QuantileCells:
     """Cell `first[i]`, or part `second[i]` of it, has the probability `chance[i]` and reaches from `left[i]` over `width[i]`."""
 
     first: Int = field(repr=False)
@@ -62,7 +62,7 @@ class Cells:
         return np.asarray(np.interp(values, edges, shares))
 
 
-def quantile_cells(quantile: Callable[[Real], Real], mean: float, variance: float) -> Cells:
+def quantile_cells(quantile: Callable[[Real], Real], mean: float, variance: float) -> QuantileCells:
     """The cells of a law with this quantile function, moved and scaled to this mean and variance; refused where that would
     change the law by more than a hundredth of its deviation: its tails carry too much of its variance."""
     edges = np.arange(1, CELLS) / CELLS
@@ -78,15 +78,15 @@ def quantile_cells(quantile: Callable[[Real], Real], mean: float, variance: floa
     first = np.concatenate([np.zeros_like(tail), inner, np.full_like(tail, CELLS - 1)])
     second = np.concatenate([tail, np.full_like(inner, WHOLE), tail])
     chance = np.where(second == WHOLE, 1.0 / CELLS, 1.0 / CELLS / PARTS)
-    raw = Cells(first, second, chance, knots[:-1], np.diff(knots))
+    raw = QuantileCells(first, second, chance, knots[:-1], np.diff(knots))
     centre, spread = raw.moments()
     factor = math.sqrt(variance / spread)
     if abs(factor - 1.0) > _MOST_MOVED or abs(centre - mean) > _MOST_MOVED * math.sqrt(variance):
         raise Unsupported("the tails of this law carry more of its variance than a table of quantiles holds; use less noise")
-    return Cells(first, second, chance, (raw.left - centre) * factor + mean, raw.width * factor)
+    return QuantileCells(first, second, chance, (raw.left - centre) * factor + mean, raw.width * factor)
 
 
-def normal_cells() -> Cells:
+def normal_cells() -> QuantileCells:
     """The standard normal law."""
     from scipy.special import ndtri
 

@@ -155,8 +155,8 @@ class Generalisation(Mask):
         answer = rows.counted([name])
         counts = answer.column(COUNT).to_numpy().astype(np.int64)
         coded = CodedText.of(answer.column(name))
-        known = coded.codes >= 0
-        weights = np.bincount(coded.codes[known], weights=counts[known], minlength=len(coded.values)).astype(np.int64)
+        present = coded.codes >= 0
+        weights = np.bincount(coded.codes[present], weights=counts[present], minlength=len(coded.values)).astype(np.int64)
         listed = dict(sorted(zip(coded.values.to_pylist(), weights.tolist(), strict=True)))
         level, hidden = self.levels.get(name), self._hidden(name)
         described = rows.schema.columns.get(name, Column())
@@ -174,8 +174,8 @@ class Generalisation(Mask):
         if self.fewer_than is not None:
             totals = np.bincount(by_text.codes, weights=weights, minlength=len(by_text.values)).astype(np.int64)
             by_text = _without_rare(by_text, self.fewer_than, totals)
-        shown = by_text.to_arrow().cast(pa.string()).take(pa.array(coded.codes[known]))
-        return "", pa.table({"\x00value": answer.column(name).filter(pa.array(known)), "\x00shown": shown})
+        shown = by_text.to_arrow().cast(pa.string()).take(pa.array(coded.codes[present]))
+        return "", pa.table({"\x00value": answer.column(name).filter(pa.array(present)), "\x00shown": shown})
 
     def disproved_by(self, shown: ShownRows) -> bool:
         """Where a column is no text, or shows what is suppressed or too rare. Hierarchies stay with the owner of masked rows, so

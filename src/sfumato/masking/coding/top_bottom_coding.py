@@ -113,14 +113,14 @@ class TopBottomCoding(Mask):
         return None
 
     def _misplaced(
-        self, column: NumberColumn | CategoryColumn, low: float, high: float, coded: tuple[int, int], known: bool
+        self, column: NumberColumn | CategoryColumn, low: float, high: float, coded: tuple[int, int], some: bool
     ) -> str | None:
         """Why a column cannot be coded at these bounds, beyond which so many values lie."""
         if isinstance(column, CategoryColumn) and not all(_can_hold(column, bound) for bound in (low, high)):
             return f"column '{column.name}' cannot show its bound, which is no value of its type"
         if low > high:
             return f"the bottom of column '{column.name}' lies above its top"
-        if self.by == "quantile" and known and not any(coded):
+        if self.by == "quantile" and some and not any(coded):
             return (
                 f"the quantiles of column '{column.name}' code nothing (in a stratum, where there are strata), because too few "
                 'values are known or too many share the extreme one; merge strata, or give bounds as values (by="value")'
@@ -160,7 +160,7 @@ class TopBottomCoding(Mask):
             return fault, rows, (0, 0)
         low, high = self._bounds(bare) if self.by == "value" else self._ranked(rows, column)
         values = coded_values(rows, column, low, high)
-        fault = self._misplaced(bare, low, high, (values.below, values.above), column.known > 0)
+        fault = self._misplaced(bare, low, high, (values.below, values.above), column.count > 0)
         if fault is not None:
             return fault, rows, (0, 0)
         shown = values.means() if self.show == "mean" else (low, high)
@@ -170,7 +170,7 @@ class TopBottomCoding(Mask):
     def _ranked(self, rows: EngineRows, column: NumberSummary) -> tuple[float, float]:
         """The bounds of `_bounds` for quantiles, found by counting."""
         bottom, top, value = _for(self.bottom, column.name), _for(self.top, column.name), Reference(column.name)
-        last = column.known - 1
+        last = column.count - 1
         low = -math.inf if bottom is None else float(value_of_rank(rows, value, math.ceil(float(bottom) * last)))
         high = math.inf if top is None else float(value_of_rank(rows, value, math.floor(float(top) * last)))
         return low, high
@@ -178,19 +178,19 @@ class TopBottomCoding(Mask):
     def _coded_categories(self, rows: EngineRows, counted: CountedColumns) -> tuple[str | None, EngineRows, tuple[int, int]]:
         (column,) = counted.columns
         fault = self._unbounded(column)
-        known = column.known
-        if fault is None and int(known.sum()) < 2:
+        present = column.known
+        if fault is None and int(present.sum()) < 2:
             fault = f"column '{column.name}' has one value only, which cannot be coded; leave it out of columns=(…)"
         if fault is not None:
             return fault, rows, (0, 0)
         low, high = self._bounds(column) if self.by == "value" else self._ranked_codes(column, counted)
         below, above = _beyond(column, low, high)
         coded = int(counted.counts[below].sum()), int(counted.counts[above].sum())
-        fault = self._misplaced(column, low, high, coded, bool(known.any()))
+        fault = self._misplaced(column, low, high, coded, bool(present.any()))
         if fault is not None:
             return fault, rows, (0, 0)
-        shown = column.restored(np.clip(column.codes, low, high).astype(np.int32)).filter(pa.array(known))
-        values = counted.values.column(0).filter(pa.array(known))
+        shown = column.restored(np.clip(column.codes, low, high).astype(np.int32)).filter(pa.array(present))
+        values = counted.values.column(0).filter(pa.array(present))
         rows = rows.looked_up(pa.table({"\x00value": values, "\x00shown": shown}), {column.name: "\x00value"})
         arrow = shown.type.value_type if pa.types.is_dictionary(shown.type) else shown.type
         return None, rows.replaced({column.name: (Reference("\x00shown"), arrow)}, ["\x00shown"]), coded

@@ -11,7 +11,7 @@ from sfumato.engines.digests.keyed_draws import EXACT_BITS, draw, exact_draw
 from sfumato.engines.expressions import Choose, Expression, Literal, OneOfValues, Reference
 from sfumato.engines.functions.numbers import Remainder, Rounded
 from sfumato.engines.functions.plain_arithmetic import Affine
-from sfumato.kernels.sampling.cells import CELLS, PARTS, WHOLE, Cells
+from sfumato.kernels.sampling.cells import CELLS, PARTS, WHOLE, QuantileCells
 from sfumato.masking.engine_rows import EngineRows
 from sfumato.masking.engine_summaries import NumberSummary
 
@@ -28,7 +28,7 @@ class DrawnNumbers:
     helpers: tuple[str, ...] = field(repr=False)
 
 
-def drawn_numbers(rows: EngineRows, method: str, names: Sequence[str], cells: Cells) -> DrawnNumbers:
+def drawn_numbers(rows: EngineRows, method: str, names: Sequence[str], cells: QuantileCells) -> DrawnNumbers:
     """An independent draw of the law for every value of these columns."""
     rows, held = rows.drawn(f"{method} {name}" for name in names)
     helpers: list[str] = list(held.values())

@@ -23,7 +23,7 @@ from sfumato.engines.expressions import Arithmetic, Compare, Reference
 from sfumato.engines.expressions import Literal as Constant
 from sfumato.engines.functions.numbers import Bucket
 from sfumato.engines.plan import AggregateColumn, Named
-from sfumato.kernels.sampling.cells import Cells, quantile_cells
+from sfumato.kernels.sampling.cells import QuantileCells, quantile_cells
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.engine_rows import EngineChange, EngineRows
@@ -94,7 +94,7 @@ class MultiplicativeNoise(Mask):
         """Factors by a table of quantiles."""
         name, names = type(self).__name__, masked_columns(self, rows)
         columns = summaries(self, rows, names)
-        zeros = {each.name: each.zeros / each.known for each in columns.values()}
+        zeros = {each.name: each.zeros / each.count for each in columns.values()}
         all_at_once(Unsupported, name, (_too_many_zeros(each, share) for each, share in zeros.items() if share > self.zeros))
         back = {each.name: self._rounded_back_in_engine(rows, each) for each in columns.values()}
         refuse_rounded_back(name, back, self.may_round_back)
@@ -137,7 +137,7 @@ class MultiplicativeNoise(Mask):
         cut_off: Real = np.maximum(1.0 + deviation * standard, 1e-12) / _cut_mean(deviation)
         return cut_off
 
-    def _cells(self) -> Cells:
+    def _cells(self) -> QuantileCells:
         """The law of the factors as cells, all of them above 0."""
         from scipy.special import ndtr, ndtri
 
@@ -161,9 +161,9 @@ class MultiplicativeNoise(Mask):
         other = Compare("<>", value, Constant(0) if column.whole else Constant(0.0))
         parts = rows.ask(asked, (Named("\x00part", Bucket(value, column.low, column.high, _PARTS)),), other).to_pylist()
         shares = [(each["count"], abs(each["min"] + each["max"]) / 2) for each in parts if each["count"]]
-        known = sum(count for count, _ in shares)
+        total = sum(count for count, _ in shares)
         back = math.fsum(count * rounded_back_share(column.grid, size * deviation) for count, size in shares)
-        return back / max(int(known), 1)
+        return back / max(int(total), 1)
 
     def _rounded_back(self, column: NumberColumn) -> float:
         """The share of values other than zero, which `zeros` distinguishes from them."""

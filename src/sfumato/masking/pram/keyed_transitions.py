@@ -44,8 +44,8 @@ def changed(rows: EngineRows, counted: CountedColumns, variable: Variable, law: 
         rows, values, helpers = _by_staying(rows, counted, variable, law, drawn, types)
     if law.suppress:
         hit = Compare("<", draw(drawn, _HIDDEN), Literal(threshold(law.suppress)))
-        known = IsMissing(Reference(names[0]))
-        values = [Choose(((known, Literal(None, "string")), (hit, Literal(SUPPRESSED))), value) for value in values]
+        absent = IsMissing(Reference(names[0]))
+        values = [Choose(((absent, Literal(None, "string")), (hit, Literal(SUPPRESSED))), value) for value in values]
     masked = {name: (value, arrow) for name, value, arrow in zip(names, values, types, strict=True)}
     return rows.replaced(masked, (drawn, *helpers))
 
@@ -56,8 +56,8 @@ def _by_staying(
     """Each category stays with one probability, otherwise it becomes any other."""
     code, new = "\x00code", "\x00new"
     keys = {f"\x00was {place}": counted.values.column(place) for place in range(counted.values.num_columns)}
-    known = _known(counted)
-    codes = pa.table({**keys, code: pa.array(variable.codes.astype(np.int64))}).filter(pa.array(known))
+    present = _present(counted)
+    codes = pa.table({**keys, code: pa.array(variable.codes.astype(np.int64))}).filter(pa.array(present))
     on = {column.name: key for column, key in zip(variable.columns, keys, strict=True)}
     rows = rows.looked_up(codes, on)
     became: Expression = Reference(code)
@@ -81,19 +81,19 @@ def _by_matrix(
 ) -> tuple[EngineRows, list[Expression], list[str]]:
     """Each category has a row of cells, of two categories each."""
     matrix: Any = law.matrix
-    known = np.flatnonzero(_known(counted))
-    entries = {int(place): alias_cells(matrix[variable.codes[place]].tolist(), DRAW_BITS) for place in known}
+    places = np.flatnonzero(_present(counted))
+    entries = {int(place): alias_cells(matrix[variable.codes[place]].tolist(), DRAW_BITS) for place in places}
     width = len(next(iter(entries.values()), [None]))
     outputs = law.reached
     labels = _labels(outputs, types)
-    was = pa.array(np.repeat(known, width))
+    was = pa.array(np.repeat(places, width))
     own = pa.array([cell.own for cells in entries.values() for cell in cells], pa.int64())
     other = pa.array([cell.other for cells in entries.values() for cell in cells], pa.int64())
     table: dict[str, Any] = {
         f"\x00was {place}": counted.values.column(place).take(was) for place in range(counted.values.num_columns)
     }
     on = {column.name: key for column, key in zip(variable.columns, table, strict=True)}
-    table["\x00number"] = pa.array(np.tile(np.arange(width, dtype=np.int64), known.size))
+    table["\x00number"] = pa.array(np.tile(np.arange(width, dtype=np.int64), places.size))
     limits = [cell.threshold for cells in entries.values() for cell in cells]
     table["\x00below"] = pa.array(limits, pa.int64())
     for place in range(len(types)):
@@ -109,7 +109,7 @@ def _by_matrix(
     return rows, values, helpers
 
 
-def _known(counted: CountedColumns) -> NDArray[np.bool_]:
+def _present(counted: CountedColumns) -> NDArray[np.bool_]:
     return np.asarray(np.all([column.codes >= 0 for column in counted.columns], axis=0), dtype=np.bool_)
 
 

@@ -241,9 +241,9 @@ class Variable:
 
     def frequencies(self) -> Real:
         """How many records have each category."""
-        known = self.codes >= 0
-        weights = None if self.weights is None else self.weights[known]
-        return np.bincount(self.codes[known], weights=weights, minlength=len(self.labels)).astype(np.float64)
+        present = self.codes >= 0
+        weights = None if self.weights is None else self.weights[present]
+        return np.bincount(self.codes[present], weights=weights, minlength=len(self.labels)).astype(np.float64)
 
     def faults(self, default: bool, invariant: bool, suppress: bool) -> list[str]:
         """Why it cannot be masked. `default`: there is a law for columns without an own matrix."""

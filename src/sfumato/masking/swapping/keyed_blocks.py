@@ -39,8 +39,8 @@ def swapped_in_blocks(
     giving, _ = _in_blocks(replace(source, uploads=taking.uploads), purpose, column, width, offset)
     chance = (Order(draw(drawn, 2)), Order(draw(drawn, 3)))
     by_chance = Numbering(taking.plan, _BY_CHANCE, (_BLOCK,), chance)
-    known = Filter(giving.plan, Not(IsMissing(Reference(name))))
-    by_rank = Numbering(known, _BY_RANK, (_BLOCK,), (Order(Reference(_PART)), Order(Reference(_PLACE))))
+    present = Filter(giving.plan, Not(IsMissing(Reference(name))))
+    by_rank = Numbering(present, _BY_RANK, (_BLOCK,), (Order(Reference(_PART)), Order(Reference(_PLACE))))
     theirs = Project(
         by_rank,
         (Named(_THEIR_BLOCK, Reference(_BLOCK)), Named(_THEIR_PLACE, Reference(_BY_RANK)), Named(_THEIRS, Reference(name))),
@@ -48,7 +48,7 @@ def swapped_in_blocks(
     joined = Join(by_chance, theirs, ((_BLOCK, _THEIR_BLOCK), (_BY_CHANCE, _THEIR_PLACE)), kind="left", nulls="drop")
     swapped = replace(taking, plan=joined, uploads=giving.uploads)
     same = swapped.ask([AggregateColumn("same", "count", where=Compare("=", Reference(_THEIRS), Reference(name)))])
-    unchanged = int(same.column(0)[0].as_py()) / column.known
+    unchanged = int(same.column(0)[0].as_py()) / column.count
     helpers = (drawn, _PART, _BELOW, _PLACE, _BLOCK, _BY_CHANCE, _THEIRS)
     return swapped.replaced({name: (Reference(_THEIRS), rows.types[name])}, helpers), unchanged
 

@@ -69,12 +69,12 @@ class RankExchange(Mask):
         where = f"{name}, one stratum" if self.strata else name
         self.refuse_no_rank(where, {column.name: int(column.known.sum()) for column in records.columns})
 
-    def refuse_no_rank(self, where: str, known: Mapping[str, int]) -> None:
+    def refuse_no_rank(self, where: str, counts: Mapping[str, int]) -> None:
         """Refuse columns with so many known values that `p` is less than one rank of them."""
         faults = [
             f"p = {self.p:g} percent of the {count} values of column '{name}' is less than one rank, so nothing would be "
             f"swapped; give at least p = {math.ceil(10000 / count) / 100:g}, or unit='ranks'"
-            for name, count in known.items()
+            for name, count in counts.items()
             if count and self.ranks(count) < 1
         ]
         all_at_once(ParameterError, where, faults)

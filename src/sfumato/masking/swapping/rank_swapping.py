@@ -66,10 +66,10 @@ class RankSwapping(RankExchange):
             (f"column '{each}' holds ordered categories, which are swapped in this process" for each in ordered),
         )
         columns = summaries(self, rows, names, moments=False)
-        self.refuse_no_rank(name, {each.name: each.known for each in columns.values()})
+        self.refuse_no_rank(name, {each.name: each.count for each in columns.values()})
         reach, unchanged, source = {}, {}, rows
         for column in columns.values():
-            reach[column.name] = min(self.ranks(column.known), column.known)
+            reach[column.name] = min(self.ranks(column.count), column.count)
             rows, unchanged[column.name] = swapped_in_blocks(rows, source, name, column, reach[column.name])
         faults = (
             f"column '{each}' would be published nearly as it is: {100 * share:.1f} % of its known values come out unchanged; "
@@ -78,7 +78,7 @@ class RankSwapping(RankExchange):
             if share > MOST_UNCHANGED
         )
         all_at_once(Unsupported, name, faults)
-        published = {**self.published_ranks({each: self.ranks(columns[each].known) for each in names}), _WITHIN: _BLOCKS}
+        published = {**self.published_ranks({each: self.ranks(columns[each].count) for each in names}), _WITHIN: _BLOCKS}
         return EngineChange(rows, names, published, {"unchanged": unchanged})
 
     def tells(self, names: tuple[str, ...]) -> Plain:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import VerificationFailed
-from sfumato.core.plain_data import Plain
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED, Relation
@@ -107,7 +107,7 @@ def owners_schema(schema: Schema, names: Sequence[str]) -> Schema:
     return schema.replace(columns=columns)
 
 
-def about_mask(facts: Plain, names: Sequence[str], plan: ColumnPlan, schema: Schema, *, new_rows: bool) -> dict[str, Any]:
+def about_mask(facts: Plain, names: Sequence[str], plan: ColumnPlan, schema: Schema, *, new_rows: bool) -> PlainDict:
     """What an honest reader needs to correct an analysis, and an attacker may know without harm (Kerckhoffs); `names` are the
     columns that are published, and `new_rows` says that no record stands behind a row."""
     # whose a record is cannot be counted where rows are new and the column that names people is not published

@@ -25,14 +25,10 @@ if TYPE_CHECKING:
 _KEY_BYTES = 32
 
 
-def check_sample(sample: int | None) -> None:
-    """Refuse what is no number of records."""
-    if sample is not None and (isinstance(sample, bool) or not isinstance(sample, int) or sample < 1):
-        raise ParameterError("sample is a whole number of records, at least 1")
-
-
 def sample_of(data: Microdata, sample: int, randomness: Randomness) -> tuple[Microdata, int]:
     """So many of the records, in the order of their content, and how many there were."""
+    if isinstance(sample, bool) or not isinstance(sample, int) or sample < 1:
+        raise ParameterError("sample is a whole number of records, at least 1")
     with one_state(data) as held:
         size = len(held)
         if sample >= size:
