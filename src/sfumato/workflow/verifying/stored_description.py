@@ -100,9 +100,9 @@ def _refuse_other_object(relation: Relation) -> str:
     if not holder.is_table:
         raise VerificationFailed("the rows are in no table: what a view shows is decided when somebody looks")
     if holder.other_types:
+        names = ", ".join(map(quoted, holder.other_types[:5]))
         raise VerificationFailed(
-            f"the table has columns of types that no release has ({', '.join(map(quoted, holder.other_types[:5]))}): an ENUM, for "
-            "one, can name values that no row shows"
+            f"the table has columns of types that no release has ({names}): an ENUM, for one, can name values that no row shows"
         )
     return "a table"
 
