@@ -55,7 +55,7 @@ class EngineMarginals:
     def __init__(self, relation: SqlRelation, codes: Sequence[Code], kept: KeptRows) -> None:
         self._relation = relation
         self._rows: CodedRows = coded_rows(relation.fields, codes, kept)
-        self._held: dict[Columns, _Held] = {}
+        self._held: dict[Columns, _CountTable] = {}
 
     def prepare(self, column_sets: Iterable[Columns]) -> None:
         """Count these combinations; those that were counted before are not counted again."""
@@ -68,7 +68,7 @@ class EngineMarginals:
             table = counts.reshape([sizes[place] for place in block])
             for columns in within[block]:
                 others = tuple(axis for axis, place in enumerate(block) if place not in columns)
-                self._held[columns] = _Held.of(table.sum(axis=others, dtype=np.int64))
+                self._held[columns] = _CountTable.of(table.sum(axis=others, dtype=np.int64))
 
     def marginal(self, columns: Columns) -> NDArray[np.int64]:
         """Records per combination of these columns."""
@@ -89,7 +89,7 @@ class EngineMarginals:
 
 
 @dataclass(frozen=True, eq=False)
-class _Held:
+class _CountTable:
     """A table of counts; where most are 0, the others with their places."""
 
     shape: tuple[int, ...]
@@ -97,7 +97,7 @@ class _Held:
     places: Counts | None
 
     @classmethod
-    def of(cls, table: Counts) -> _Held:
+    def of(cls, table: Counts) -> _CountTable:
         flat = table.reshape(-1)
         places = np.flatnonzero(flat)
         if 2 * places.size < flat.size:

@@ -78,9 +78,9 @@ def refuse_encodings(stated: Sequence[int], counts: object, used: Iterable[tuple
     """
     pages = Counter(used)
     values = {encoding for kind, encoding in pages if kind == 0}
-    known = {encoding for _, encoding in pages} | levels
+    possible = {encoding for _, encoding in pages} | levels
     once = len(set(stated)) == len(stated) and all(type(each) is int for each in stated)
-    if not once or (values and not values <= set(stated) <= known):
+    if not once or (values and not values <= set(stated) <= possible):
         raise hidden("its footer names other encodings than its pages have")
     if counts is None:
         return
