@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 from sfumato.core.plain_data import PlainDict
 from sfumato.measures.utility.ambiguity import ALL
 
+#: Said where nothing is promised and nothing was measured.
+NOT_KNOWN = ", and no risk was measured: how safe it is, is not known"
+
 if TYPE_CHECKING:
     from sfumato.core.view import Score
     from sfumato.workflow.contents.base import Content
@@ -52,7 +55,8 @@ def summary_lines(release: Release[Content], folder: str | Path | None = None) -
         left_out = percent(suppressed / max(records, 1))
         lines[-1] += f" in {counted(int(details['classes']), 'class')}; {suppressed:,} suppressed ({left_out})"
     if not certificate.claims:
-        lines.append("safe      no guarantee: how safe it is was measured (risk), not promised")
+        measured = bool(release.owner.risks or certificate.attacks)
+        lines.append(f"safe      no guarantee{': how safe it is was measured (risk), not promised' if measured else NOT_KNOWN}")
     for claim in certificate.claims:
         label = "by model" if claim.evidence == "output+model" else "safe"
         withheld = claim.evidence == "output+reference" and claim.measured is None

@@ -104,6 +104,28 @@ def test_counts_of_an_engine_give_the_same_draws(name: str, on_engine: OpenTable
     assert result(HISTOGRAMS[name], there) == result(HISTOGRAMS[name], here)
 
 
+@pytest.mark.parametrize("bounds", [(0.5, 10.5), (-0.5, 9.5), (0, 9)])
+def test_whole_numbers_between_fractional_bounds_are_in_the_bins_of_memory(bounds: Any, tmp_path: Path) -> None:
+    """Edges one apart were taken for whole numbers: numbers fell into the next bin, or the run failed."""
+    table = pa.table({"x": pa.array([1, 1, 2, 3, 10, 0, -5, 11, None], pa.int64())})
+    schema = sf.Schema.parse({"dataset": "d", "unit": "record", "columns": {"x": {"type": "integer", "bounds": list(bounds)}}})
+    here = sf.read(table, schema)
+    pq.write_table(table, tmp_path / "rows.parquet")
+    there = replace(here, relation=DuckDBRelation(tmp_path / "rows.parquet"))
+    histogram = sf.dp.PrivateHistogram(("x",), epsilon=1, bins={"x": 10})
+    assert histogram.counts(there).tolist() == histogram.counts(here).tolist()
+
+
+def test_declared_infinities_are_counted_as_in_memory(tmp_path: Path) -> None:
+    table = pa.table({"x": [0.1, -0.0, 0.0, float("inf"), float("-inf"), 1.0]})
+    column = {"type": "number", "domain": ["0", "0.1", "inf", "-inf", "1"]}
+    here = sf.read(table, sf.Schema.parse({"dataset": "d", "unit": "record", "columns": {"x": column}}))
+    pq.write_table(table, tmp_path / "rows.parquet")
+    there = replace(here, relation=DuckDBRelation(tmp_path / "rows.parquet"))
+    histogram = sf.dp.PrivateHistogram(("x",), epsilon=1)
+    assert histogram.counts(there).tolist() == histogram.counts(here).tolist() == [2, 1, 1, 1, 1]
+
+
 @pytest.mark.parametrize("unit", [False, True])
 def test_synthetic_tables_are_equal_on_all_engines(unit: bool, on_engine: OpenTable, request: pytest.FixtureRequest) -> None:
     names = ["sex", "age", "income", "floor", "letter", "member"]

@@ -45,6 +45,8 @@ def listed_code(column: str, kind: Kind, places: Mapping[str, int], size: int, o
     """The code of a column whose values are listed by their texts; None for kinds whose texts engines write differently."""
     if kind not in _TYPED:
         return None
+    if kind == "number" and any(_is_number(text) and math.isinf(float(text)) for text in places):
+        return None  # engines write infinity in ways of their own
     typed = ((_TYPED[kind](text), code) for text, code in places.items())
     return Code(column, size, values=tuple((value, code) for value, code in typed if value is not None), other=other)
 
@@ -56,7 +58,8 @@ def edges_code(column: str, kind: Kind, edges: Sequence[float], whole: bool) -> 
     count, held = len(edges) - 1, Reference(column)
     first, last = edges[0], edges[-1] - 1
     steps = np.array(edges, dtype=np.float64)
-    if whole and max(abs(first), abs(last)) <= LARGEST_WHOLE and np.all(np.diff(steps) == 1):
+    from_whole = whole and float(first).is_integer() and max(abs(first), abs(last)) <= LARGEST_WHOLE
+    if from_whole and np.all(np.diff(steps) == 1):
         return Code(column, count, WholePart(held, int(first), int(last), count))
     if equal_steps(steps):
         ends = (float(steps[0]), float(steps[-1]), count)

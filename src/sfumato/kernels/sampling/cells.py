@@ -70,10 +70,8 @@ def quantile_cells(quantile: Callable[[Real], Real], mean: float, variance: floa
     places = np.concatenate([parts, edges[1:-1], 1.0 - parts[::-1]])
     knots = np.asarray(quantile(places), dtype=np.float64)
     last = parts[1] * _BEYOND
-    if not math.isfinite(knots[0]):
-        knots[0] = float(quantile(np.array([last]))[0])
-    if not math.isfinite(knots[-1]):
-        knots[-1] = float(quantile(np.array([1.0 - last]))[0])
+    # also where a law has an end, as 0 of a log-normal one: nearly nothing of it lies between the end and the first part
+    knots[0], knots[-1] = quantile(np.array([last, 1.0 - last]))
     tail, inner = np.arange(PARTS, dtype=np.int64), np.arange(1, CELLS - 1, dtype=np.int64)
     first = np.concatenate([np.zeros_like(tail), inner, np.full_like(tail, CELLS - 1)])
     second = np.concatenate([tail, np.full_like(inner, WHOLE), tail])

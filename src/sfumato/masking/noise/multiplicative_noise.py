@@ -19,10 +19,9 @@ from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Number, Share
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import NumberColumn, Records
-from sfumato.engines.expressions import Arithmetic, Compare, Reference
+from sfumato.engines.expressions import And, Arithmetic, Compare, Reference
 from sfumato.engines.expressions import Literal as Constant
-from sfumato.engines.functions.numbers import Bucket
-from sfumato.engines.plan import AggregateColumn, Named
+from sfumato.engines.plan import AggregateColumn
 from sfumato.kernels.sampling.cells import QuantileCells, quantile_cells
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
@@ -32,8 +31,8 @@ from sfumato.masking.noise.keyed_noise import drawn_numbers, rounded_back_share,
 from sfumato.masking.noise.moments import Real, refuse_rounded_back, rounded_back
 
 _HALF_STEP = 2.0**-54
-#: Parts of a column's range that are counted in an engine.
-_PARTS = 1024
+#: Deviations of the noise, in steps of the grid that values are rounded to, by which an engine counts values.
+_STEPS = tuple(2.0 ** (quarter / 4) for quarter in range(-16, 41))
 
 
 @dataclass(frozen=True)
@@ -153,17 +152,20 @@ class MultiplicativeNoise(Mask):
         return cells
 
     def _rounded_back_in_engine(self, rows: EngineRows, column: NumberSummary) -> float:
-        """The share of values other than zero, counted in parts of the range."""
-        if column.low == column.high:
-            return rounded_back_share(column.grid, abs(column.low) * math.sqrt(self.factor_variance()))
-        value, deviation = Reference(column.name), math.sqrt(self.factor_variance())
-        asked = (AggregateColumn("count", "count", value), *(AggregateColumn(end, end, value) for end in ("min", "max")))
+        """The share of values other than zero, at the most: they are counted by size, and each taken for the smallest of its
+        count. Steps of the size grow with it, since most values of a column may be far smaller than its range."""
+        deviation = math.sqrt(self.factor_variance())
+        if not column.grid:
+            return 0.0
+        value, sizes = Reference(column.name), [column.grid / deviation * step for step in _STEPS]
+        limits = [math.ceil(size) if column.whole else size for size in sizes]
+        within = [And((Compare("<", value, Constant(limit)), Compare(">", value, Constant(-limit)))) for limit in limits]
+        asked = [AggregateColumn(f"within {place}", "count", value, where=each) for place, each in enumerate(within)]
         other = Compare("<>", value, Constant(0) if column.whole else Constant(0.0))
-        parts = rows.ask(asked, (Named("\x00part", Bucket(value, column.low, column.high, _PARTS)),), other).to_pylist()
-        shares = [(each["count"], abs(each["min"] + each["max"]) / 2) for each in parts if each["count"]]
-        total = sum(count for count, _ in shares)
-        back = math.fsum(count * rounded_back_share(column.grid, size * deviation) for count, size in shares)
-        return back / max(int(total), 1)
+        answer = rows.ask([*asked, AggregateColumn("all", "count", value)], where=other)
+        counts = np.diff([0, *(int(answer.column(place)[0].as_py()) for place in range(len(limits) + 1))])
+        shares = [rounded_back_share(column.grid, size * deviation) for size in (0.0, *sizes)]
+        return float(np.dot(counts, shares)) / max(int(counts.sum()), 1)
 
     def _rounded_back(self, column: NumberColumn) -> float:
         """The share of values other than zero, which `zeros` distinguishes from them."""

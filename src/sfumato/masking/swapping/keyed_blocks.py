@@ -56,18 +56,19 @@ def swapped_in_blocks(
 def _in_blocks(rows: EngineRows, purpose: str, column: NumberSummary, width: int, offset: int) -> tuple[EngineRows, str]:
     """The rows with the block of each value's rank, and the column of their draws."""
     rows, held = rows.drawn([purpose])
-    ranked = _ranked(rows, column, held[purpose])
-    rank = Cast(Arithmetic("-", Arithmetic("+", Reference(_BELOW), Reference(_PLACE)), Literal(1 - offset)), "integer")
+    ranked = _ranked(rows, column, held[purpose], offset)
+    rank = Cast(Arithmetic("-", Arithmetic("+", Reference(_BELOW), Reference(_PLACE)), Literal(1)), "integer")
     start = Cast(Arithmetic("-", rank, Remainder(rank, width)), "integer")
     return ranked.with_columns({_BLOCK: start}), held[purpose]
 
 
-def _ranked(rows: EngineRows, column: NumberSummary, drawn: str) -> EngineRows:
+def _ranked(rows: EngineRows, column: NumberSummary, drawn: str, offset: int) -> EngineRows:
     """The rows with the number of known values in lower parts of the range, and their place within the part; equal values
-    stand in the order of their draws. Rows without a value have neither."""
+    stand in the order of their draws. Rows without a value have neither. The offset is added in the uploaded table: no statement
+    shows it."""
     part: Expression = Bucket(Reference(column.name), column.low, column.high, _PARTS)
     counts = rows.ask([AggregateColumn("count", "count")], [Named(_PART, part)], Not(IsMissing(Reference(column.name))))
-    below, total = [], 0
+    below, total = [], offset
     listed = counts.sort_by(_PART).to_pylist()
     for each in listed:
         below.append(total)

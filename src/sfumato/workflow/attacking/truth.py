@@ -109,7 +109,9 @@ def _source_rows(path: Path) -> Int:
             raise pa.ArrowInvalid("not the numbers of rows")
     except (OSError, pa.ArrowException, KeyError, ValueError):
         raise InputError(
-            f"'{path}' does not say which record became which row; --aligned is for the owner of a masked release"
+            f"'{path}' does not say which record became which row; --aligned is for the owner of a masked release. Where an "
+            "engine masked the rows nobody keeps that: to count what an intruder finds, protect a sample in this process "
+            "(sample=, --sample) and attack that"
         ) from None
     numbers: Int = rows.to_numpy().astype(np.int64)
     return numbers

@@ -36,7 +36,7 @@ from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
 from sfumato.workflow.publishing.columns import with_sensitive_hierarchies
 from sfumato.workflow.publishing.grouped_rows import GroupedRows, Tied
 from sfumato.workflow.publishing.written_files import describe_bytes, describe_file, pretty, recipe_of, with_whole_paths
-from sfumato.workflow.verifying.shown_parts import ShownParts, is_masked, refuse_too_many_masked
+from sfumato.workflow.verifying.shown_parts import PART_BY_PART, ShownParts, is_masked, refuse_too_many_masked
 from sfumato.workflow.verifying.stored_description import (
     FORMAT,
     STORED,
@@ -296,7 +296,7 @@ class StoredRows(Content):
 
         seen = ShownParts(certificate, schema) if is_masked(certificate) else None
         stored, findings = cls._read(certificate, schema, folder, beside, each=None if seen is None else seen.add)
-        findings += [] if seen is None else check_missing_shown(certificate, seen.missing)
+        findings += [] if seen is None else [PART_BY_PART, *check_missing_shown(certificate, seen.missing)]
         empty = pa.table({name: pa.array([], pa.string()) for name in stored.column_names})
         parts.refuse_names(certificate, schema, empty)
         findings.append(parts.check_schema_file(schema, list(stored.column_names), folder))

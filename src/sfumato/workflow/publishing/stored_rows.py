@@ -159,7 +159,8 @@ def _telling(content: StoredRows, request: ReleaseRequest) -> tuple[str, ...]:
 def not_counted(content: StoredRows, request: ReleaseRequest, changed: Sequence[str] = ()) -> tuple[str, ...]:
     """Columns that are published as they are, neither `changed` nor grouped: nobody counted how many people one value names."""
     plan = request.plan
-    grouped = {*content.stored.groups.table.column_names, *plan.pseudonymised, *changed}
+    # whoever left a quasi-identifier as it is has been told so
+    grouped = {*content.stored.groups.table.column_names, *plan.pseudonymised, *plan.quasi, *changed}
     others = [name for name in plan.keep if name not in grouped]
     if not others:
         return ()

@@ -12,6 +12,7 @@ from sfumato.core import registry
 from sfumato.core.certificate import Certificate
 from sfumato.core.errors import InputError
 from sfumato.data.schema import Schema
+from sfumato.workflow.verifying.verification import Finding
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,6 +33,15 @@ def refuse_too_many_masked(certificate: Certificate, described: str) -> None:
             f"a masked release is attacked record by record, and this one has more than {MOST_MASKED_ROWS:,} rows; attack a "
             "release of a sample (sample=)"
         )
+
+
+#: What no part shows by itself.
+PART_BY_PART = Finding(
+    "mask",
+    None,
+    "the rows were held against the mask part by part; what follows from all of them together, such as how often something is "
+    "shown or where a quantile lies, was not checked",
+)
 
 
 @dataclass
