@@ -36,7 +36,7 @@ class Field:
     stored: Kind | None = None
     exact: Kind | None = None
     strict: bool = False
-    single: bool = False
+    single: bool = field(default=False, repr=False)  # digests of questions were made without it
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ ELSEWHERE = {
 
 def refusals_in_the_code() -> Iterator[tuple[str, str]]:
     """Every text of a refusal in the room, as the parts that are the same each time, joined by {}."""
-    for path in sorted(Path(sf.__file__).parent.joinpath("dp/sql").glob("*.py")):
+    for path in sorted(Path(sf.__file__).parent.joinpath("dp/sql").rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         constants = {
             target.id: _text(statement.value, {})
