@@ -74,6 +74,7 @@ def pressed(at_work: Callable[[], int]) -> Iterator[None]:
             time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGINT)
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell starts in the background
     thread = threading.Thread(target=press)
     thread.start()
     try:
@@ -81,6 +82,7 @@ def pressed(at_work: Callable[[], int]) -> Iterator[None]:
             yield
     finally:
         thread.join()
+        signal.signal(signal.SIGINT, before)
 
 
 # DuckDB, also behind tables in memory

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -44,3 +46,14 @@ def test_a_share_lies_between_0_and_1(share: float) -> None:
 def test_a_sample_of_nobody_or_everybody_is_refused(share: float, word: str) -> None:
     with pytest.raises(Unsupported, match=word):
         sf.Sampling(share, columns=("x",)).apply(DATA.slice(0, 10))
+
+
+def test_a_sample_says_that_it_changed_no_column(tmp_path: Path) -> None:
+    """Certificates used to list the quasi-identifiers as masked, although each is published as it is."""
+    people = sf.read(sf.data.sample_table(400), schema=sf.data.sample_schema())
+    release = sf.mask(people, sf.Sampling(0.5), seed=1)
+    assert release.certificate.transparency["masked_columns"] == []
+    combined = sf.mask(people, sf.Combined(masks=(sf.Sampling(0.5), sf.Rounding(5, columns=("age",)))), seed=1)
+    assert [step["masked_columns"] for step in combined.certificate.transparency["steps"]] == [[], ["age"]]
+    release.save(tmp_path / "sample")
+    assert all(finding.passed is not False for finding in sf.verify(tmp_path / "sample", allow_demonstration=True).findings)

@@ -43,9 +43,9 @@ class Test:
 
 
 def transparency_of(mask: Mask, columns: Sequence[str], published: Sequence[Plain]) -> PlainDict:
-    """Method, parameters and columns; what each stratum adds is stated once where it is the same, otherwise stratum by
-    stratum."""
-    facts: dict[str, Any] = {"method": mask.described(), "masked_columns": list(columns)}
+    """Method, parameters and the columns whose values it changes (none, where it only chooses records); what each stratum adds is
+    stated once where it is the same, otherwise stratum by stratum."""
+    facts: dict[str, Any] = {"method": mask.described(), "masked_columns": [] if mask.selects else list(columns)}
     for name in dict.fromkeys(name for stratum in published for name in stratum):
         values = [plain(stratum.get(name)) for stratum in published]
         facts[name] = values[0] if all(value == values[0] for value in values) else {BY_STRATUM: values}
@@ -85,7 +85,10 @@ def alike(one: Any, other: Any) -> bool:  # plain data of any depth
 
 
 def _are_masked(mask: Mask, names: list[str], visible: VisibleTable) -> bool:
-    """Whether these are the columns that the mask changes; a column that was removed may have been among them."""
+    """Whether these are the columns that the mask changes; a column that was removed may have been among them. A mask that
+    chooses records changes none; earlier versions named the columns that it looked at."""
+    if mask.selects and not names:
+        return True
     chosen = mask.columns_of(visible.schema, tuple(visible.schema.columns))
     if mask.columns is not None:
         return names == list(chosen)

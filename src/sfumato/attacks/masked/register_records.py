@@ -234,9 +234,9 @@ def only_masked(sides: Sides, view: TableView, columns: tuple[str, ...] | None, 
 def agreeing(sides: Sides, view: TableView, strata: Sequence[str] = ()) -> Sides:
     """The sides with the quasi-identifiers that were published as they are and the register knows: there the own record agrees
     with the person. Where nothing is published about what was masked, nothing is supposed."""
-    if not masked_columns(view):
-        return sides
     steps = published_steps(transparency_of(view))
+    if not (masked_columns(view) or any("masked_columns" in step for step in steps)):
+        return sides
     changed = frozenset[str]().union(*map(_changed_by, steps)) if steps else masked_columns(view)
     left = [name for name in view.schema.quasi if name in sides.names and name not in changed and name not in strata]
     return replace(sides, agreeing=tuple(name for name in left if written_alike(sides, name)))
