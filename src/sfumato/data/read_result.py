@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from sfumato.core.errors import SourceError, all_at_once
 from sfumato.data.column_types import FIRST_DAY, LAST_DAY, convert, infer, numbers_at_once
-from sfumato.data.decimals import exact_text
+from sfumato.data.decimals import exact_text, nearest_floats
 from sfumato.data.number_codes import plain_codes, without_number_codes
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.data.values import CodedText, TypedColumn, text_of
@@ -356,7 +356,7 @@ def _decimals(column: pa.ChunkedArray) -> tuple[pa.Array, list[str]]:
             return _whole(column.cast(pa.int64())), []
         except pa.ArrowInvalid:
             pass
-    return _whole(column.cast(pa.float64())), []
+    return _whole(nearest_floats(column)), []
 
 
 def _days(name: str, column: pa.ChunkedArray) -> pa.Array:

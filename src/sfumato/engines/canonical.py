@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import SourceError, raise_alone
+from sfumato.data.decimals import nearest_floats
 from sfumato.data.values import valid_texts
 from sfumato.engines.expressions import Kind
 
@@ -163,7 +164,7 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _cast(column: pa.ChunkedArray, target: pa.DataType, name: str) -> pa.ChunkedArray:
     if pa.types.is_floating(target):
-        return column.cast(target, safe=False)
+        return nearest_floats(column) if pa.types.is_decimal(column.type) else column.cast(target, safe=False)
     try:
         return column.cast(target)
     except pa.ArrowInvalid:

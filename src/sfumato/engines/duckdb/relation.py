@@ -24,7 +24,6 @@ from sfumato.data.schema import Type
 from sfumato.engines import class_queries
 from sfumato.engines.canonical import canonical_columns
 from sfumato.engines.class_queries import ROWS
-from sfumato.engines.distinct_units import exact_kind
 from sfumato.engines.duckdb.broken_text import asked_again, reads_leniently
 from sfumato.engines.duckdb.connections import (
     Connections,
@@ -36,6 +35,7 @@ from sfumato.engines.duckdb.connections import (
     described_columns,
     streamed,
 )
+from sfumato.engines.duckdb.stored_types import exact_kind_of, is_read_by_text, kind_of_sql_type
 from sfumato.engines.expressions import Kind
 from sfumato.engines.joining import not_together
 from sfumato.engines.plan import Field, Plan, Scan
@@ -47,22 +47,6 @@ if TYPE_CHECKING:
     from sfumato.engines.sql.compile import PhysicalTable
 
 R = TypeVar("R")
-
-_EXACT: Mapping[str, Kind] = {
-    "BOOLEAN": "boolean",
-    "FLOAT": "number",
-    "DOUBLE": "number",
-    "DATE": "date",
-    "TIME": "time",
-    "BLOB": "binary",
-    "TIMESTAMP": "datetime",
-    "TIMESTAMP_S": "datetime",
-    "TIMESTAMP_MS": "datetime",
-    "TIMESTAMP_NS": "datetime",
-    "TIMESTAMP WITH TIME ZONE": "instant",
-}
-_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"})
-_READ_AS_TEXT = frozenset({"UBIGINT", "HUGEINT", "UHUGEINT", "TIMESTAMP_NS"})
 
 
 class DuckDBRelation(SqlRelation):
@@ -190,8 +174,8 @@ class DuckDBRelation(SqlRelation):
         own = {theirs: name for name, theirs in source.columns.items()}
         stored = {own.get(name, name): kind_of_sql_type(sql_type) for name, sql_type in described}
         exact = {own.get(name, name): kind for name, sql_type in described if (kind := exact_kind_of(sql_type)) is not None}
-        single = {own.get(name, name) for name, sql_type in described if sql_type == "FLOAT"}
-        return declared_fields(stored, self._types, self._missing, exact, single)
+        by_text = {own.get(name, name) for name, sql_type in described if is_read_by_text(sql_type)}
+        return declared_fields(stored, self._types, self._missing, exact, by_text)
 
     def run(
         self,
@@ -345,23 +329,6 @@ def list_tables(connection: duckdb.DuckDBPyConnection, catalogue: str | None = N
         [catalogue],
     ).fetchall()
     return {(name if schema == "main" else f"{schema}.{name}"): (catalog, schema, name) for catalog, schema, name in rows}
-
-
-def kind_of_sql_type(sql_type: str) -> Kind:
-    """What a column of this DuckDB type holds; types without a kind of their own are read as text."""
-    if sql_type in _EXACT:
-        return _EXACT[sql_type]
-    if sql_type.startswith("DECIMAL"):
-        return "number"
-    return "integer" if sql_type in _INTEGERS or sql_type.removeprefix("U") in _INTEGERS else "string"
-
-
-def exact_kind_of(sql_type: str) -> Kind | None:
-    """The kind that holds every value of a DuckDB type, where `kind_of_sql_type` may lose digits or have no room."""
-    if sql_type.startswith("DECIMAL("):
-        digits, scale = sql_type.removeprefix("DECIMAL(").removesuffix(")").split(",")
-        return exact_kind(int(digits), int(scale))
-    return "string" if sql_type in _READ_AS_TEXT else None
 
 
 def state_of(path: Path) -> tuple[object, ...]:

@@ -81,8 +81,8 @@ def read_table(connection: psycopg.Connection, path: tuple[str, ...]) -> pa.Tabl
     from sfumato.engines.sql.compile import PhysicalTable, compile_plan
 
     (table,) = connection.execute("SELECT %s::regclass::oid", [sql.Identifier(*path).as_string(connection)]).fetchone() or (0,)
-    stored, exact, single = _stored(connection, table)
-    fields = tuple(declared_fields(stored, None, None, exact, single).values())
+    stored, exact, by_text = _stored(connection, table)
+    fields = tuple(declared_fields(stored, None, None, exact, by_text).values())
     query = compile_plan(Scan(ROWS, fields), "postgres", {ROWS: PhysicalTable(path)})
     batches = [received(batch, query) for batch in copied_out(connection, query) if batch.num_rows]
     empty = pa.schema([(field.name, ARROW_TYPES[field.kind]) for field in fields]).empty_table()
@@ -93,8 +93,8 @@ def _stored(connection: psycopg.Connection, table: int) -> tuple[dict[str, Kind]
     """What the columns hold, how those of type `numeric` are read without loss, and which numbers have 32 bits."""
     rows = connection.execute(_LIST_COLUMNS, {"table": table}).fetchall()
     exact = {name: exact_kind(*_digits_and_scale(modifier)) for name, sql_type, modifier in rows if sql_type == "numeric"}
-    single = frozenset(name for name, sql_type, _ in rows if sql_type == "float4")
-    return {name: _KINDS.get(sql_type, "string") for name, sql_type, _ in rows}, exact, single
+    by_text = frozenset(name for name, sql_type, _ in rows if sql_type == "float4")
+    return {name: _KINDS.get(sql_type, "string") for name, sql_type, _ in rows}, exact, by_text
 
 
 def _digits_and_scale(modifier: int) -> tuple[int | None, int | None]:
@@ -163,8 +163,8 @@ class PostgresRelation(SqlRelation):
         """The columns by name, in order."""
         table, _ = self._found
         with self._connected() as connection:
-            stored, exact, single = _stored(connection, table)
-        return declared_fields(stored, self._types, self._missing, exact, single)
+            stored, exact, by_text = _stored(connection, table)
+        return declared_fields(stored, self._types, self._missing, exact, by_text)
 
     @contextmanager
     def snapshot(self) -> Iterator[Self]:
@@ -273,8 +273,8 @@ class PostgresRelation(SqlRelation):
         ).fetchone() or (0, "", "")
         same = cls(url, path[-1])
         same.__dict__["_found"] = (int(row[0]), (row[1], row[2]))
-        stored, exact, single = _stored(connection, int(row[0]))
-        same.__dict__["fields"] = declared_fields(stored, None, None, exact, single)
+        stored, exact, by_text = _stored(connection, int(row[0]))
+        same.__dict__["fields"] = declared_fields(stored, None, None, exact, by_text)
         same._run = Run(connection)
         return same
 

@@ -130,8 +130,8 @@ class SparkRelation(SqlRelation):
             stored[entry.name] = "number" if sql_type.startswith("decimal") else _KINDS.get(sql_type, "string")
             if sql_type.startswith("decimal"):
                 exact[entry.name] = exact_kind(entry.dataType.precision, entry.dataType.scale)
-        single = {entry.name for entry in entries if entry.dataType.simpleString() == "float"}
-        return declared_fields(stored, self._types, self._missing, exact, single)
+        by_text = {entry.name for entry in entries if entry.dataType.simpleString() == "float"}
+        return declared_fields(stored, self._types, self._missing, exact, by_text)
 
     def run(
         self,

@@ -273,7 +273,7 @@ def stored_value(raw: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.E
     """A stored column in the one form that all engines agree on: no NaN, no declared missing codes, one
     type per kind."""
     value = raw
-    if entry.single:
+    if entry.by_text and entry.kind == "number":
         value = raw = exp.cast(exp.cast(raw, sql_type("string", dialect)), sql_type("number", dialect))
     if entry.missing:
         numeric = (entry.stored or entry.kind) in _NUMBERS

@@ -149,10 +149,11 @@ def declared_fields(
     types: Mapping[str, Type] | None,
     missing: Mapping[str, Sequence[str]] | None,
     exact: Mapping[str, Kind] | None = None,
-    single: Collection[str] = (),
+    by_text: Collection[str] = (),
 ) -> dict[str, Field]:
     """The columns as the owner declares them, over what is stored; all contradictions are reported. `exact` says how
-    columns are read without loss whose kind may lose digits, `single` which numbers have 32 bits."""
+    columns are read without loss whose kind may lose digits, `by_text` which numbers are those that their
+    text names."""
     fields, faults = {}, []
     for name, kind in stored.items():
         declared, lossless = (types or {}).get(name), (exact or {}).get(name)
@@ -166,7 +167,9 @@ def declared_fields(
         elif chosen != kind:
             lossless = None
         codes = tuple((missing or {}).get(name, ()))
-        fields[name] = Field(name, chosen, codes, stored=None if chosen == kind else kind, exact=lossless, single=name in single)
+        fields[name] = Field(
+            name, chosen, codes, stored=None if chosen == kind else kind, exact=lossless, by_text=name in by_text
+        )
     all_at_once(
         Unsupported,
         "types that an engine cannot convert (read the table into memory with engine='memory')",

@@ -142,7 +142,7 @@ def normal_rows(plan: p.Plan, table: Callable[[str], str]) -> NormalRows:
     match plan:
         case p.Scan(name, fields):
             source = form("table", table(name))
-            singles = {field.name: ["single"] if field.single else [] for field in fields}
+            singles = {field.name: ["single"] if field.by_text else [] for field in fields}
             return NormalRows(source, {field.name: form("column", repr(field), *singles[field.name]) for field in fields})
         case p.Filter(source, condition):
             return normal_rows(source, table).kept(condition)
