@@ -5,6 +5,7 @@ Statistical tests have a fixed key and a false-alarm rate of 10⁻⁶ or less.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import os
@@ -335,3 +336,27 @@ def test_a_part_of_a_log_normal_law_begins_where_the_law_does() -> None:
     """The first one reached from 0 to 0.59: a tenth of noise would once in ten million times have made a value vanish."""
     cells = sf.MultiplicativeNoise(10, columns=("x",), law="lognormal")._cells()
     assert cells.left.min() > 0.55 and cells.width[np.argmin(cells.left)] < 0.05
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize(
+    "mask",
+    [
+        sf.TopBottomCoding(top=60, show="mean", columns=("age",)),
+        sf.TopBottomCoding(top=60.5, bottom=20.25, columns=("age",)),
+        sf.TopBottomCoding(top=0.9, by="quantile", columns=("age",)),
+        sf.Rounding(5, columns=("age",)),
+        sf.RankSwapping(5, columns=("age",)),
+        sf.AdditiveNoise(0.1, columns=("age",)),
+        sf.MultiplicativeNoise(0.2, columns=("age",)),
+    ],
+    ids=lambda mask: mask.described()["name"] if isinstance(mask, Mask) else None,
+)
+def test_whole_numbers_become_real_ones_only_where_that_is_asked(mask: Mask, whole: bool) -> None:
+    """An engine used to round coded and swapped values whatever `whole` said, beside a certificate that stated it."""
+    mask = dataclasses.replace(mask, whole=whole)
+    answer, _ = masked(mask)
+    here = mask.apply(in_memory(PEOPLE, SCHEMA), seed=1).result.table
+    assert answer.column("age").type == here.column("age").type == (pa.int64() if whole else pa.float64())
+    if mask.certain:
+        assert np.allclose(numbers(answer, "age"), numbers(here, "age"), rtol=1e-12, atol=0, equal_nan=True)

@@ -276,12 +276,13 @@ class CodedValues:
     def replaced(self, shown: tuple[float, float], *, whole: bool) -> Expression:
         """The column with these numbers in place of what lies beyond the bounds."""
         value = Reference(self.column.name)
+        kept: Expression = value if whole or not self.column.whole else Cast(value, "number")
         branches = tuple(
             (condition, Literal(round(number) if whole else float(number)))
             for condition, number in zip(_beyond(value, self.low, self.high), shown, strict=True)
             if condition is not None
         )
-        return Choose(branches, value) if branches else value
+        return Choose(branches, kept) if branches else kept
 
 
 def coded_values(rows: EngineRows, column: NumberSummary, low: float, high: float) -> CodedValues:

@@ -164,8 +164,9 @@ class TopBottomCoding(Mask):
         if fault is not None:
             return fault, rows, (0, 0)
         shown = values.means() if self.show == "mean" else (low, high)
-        masked = values.replaced(shown, whole=column.whole)
-        return None, rows.replaced({column.name: (masked, rows.types[column.name])}), (values.below, values.above)
+        masked = values.replaced(shown, whole=column.whole and self.whole)
+        arrow = pa.float64() if column.whole and not self.whole else rows.types[column.name]
+        return None, rows.replaced({column.name: (masked, arrow)}), (values.below, values.above)
 
     def _ranked(self, rows: EngineRows, column: NumberSummary) -> tuple[float, float]:
         """The bounds of `_bounds` for quantiles, found by counting."""

@@ -26,11 +26,12 @@ _THEIR_BLOCK, _THEIR_PLACE, _THEIRS = "\x00their block", "\x00their place", "\x0
 
 
 def swapped_in_blocks(
-    rows: EngineRows, source: EngineRows, method: str, column: NumberSummary, ranks: int
+    rows: EngineRows, source: EngineRows, method: str, column: NumberSummary, ranks: int, *, whole: bool
 ) -> tuple[EngineRows, float]:
     """The rows with the values of a column moved by at most so many ranks, and the share of values that came out as they were.
 
-    `source` are the same rows before any column was swapped, from which values are taken.
+    `source` are the same rows before any column was swapped, from which values are taken. Whole numbers become real ones unless
+    they stay `whole`.
     """
     purpose, name = f"{method} {column.name}", column.name
     width = ranks + 1
@@ -50,7 +51,9 @@ def swapped_in_blocks(
     same = swapped.ask([AggregateColumn("same", "count", where=Compare("=", Reference(_THEIRS), Reference(name)))])
     unchanged = int(same.column(0)[0].as_py()) / column.count
     helpers = (drawn, _PART, _BELOW, _PLACE, _BLOCK, _BY_CHANCE, _THEIRS)
-    return swapped.replaced({name: (Reference(_THEIRS), rows.types[name])}, helpers), unchanged
+    theirs_as_number = (Cast(Reference(_THEIRS), "number"), pa.float64())
+    shown = theirs_as_number if column.whole and not whole else (Reference(_THEIRS), rows.types[name])
+    return swapped.replaced({name: shown}, helpers), unchanged
 
 
 def _in_blocks(rows: EngineRows, purpose: str, column: NumberSummary, width: int, offset: int) -> tuple[EngineRows, str]:

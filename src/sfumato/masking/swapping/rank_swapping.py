@@ -70,7 +70,7 @@ class RankSwapping(RankExchange):
         reach, unchanged, source = {}, {}, rows
         for column in columns.values():
             reach[column.name] = min(self.ranks(column.count), column.count)
-            rows, unchanged[column.name] = swapped_in_blocks(rows, source, name, column, reach[column.name])
+            rows, unchanged[column.name] = swapped_in_blocks(rows, source, name, column, reach[column.name], whole=self.whole)
         faults = (
             f"column '{each}' would be published nearly as it is: {100 * share:.1f} % of its known values come out unchanged; "
             "use a larger p, or mask such a column of few values by PRAM"
