@@ -10,12 +10,14 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.errors import InputError, SourceError, Unsupported
+from sfumato.core.temporary import hold_folder, take_over
 from sfumato.data.relation import Relation
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.plan import Plan, Scan
 from sfumato.engines.spark.relation import SparkRelation
 from sfumato.engines.staging.destinations import SparkTable, check_destination, staged
+from sfumato.engines.staging.spark_table import _mark_of
 from sfumato.workflow.publishing.released_form import released_form
 from tests.engines.conftest import OpenTable
 from tests.engines.conftest import _spark as put_on_spark
@@ -77,9 +79,8 @@ def test_a_table_appears_when_it_is_published_with_all_rows(spark: Any, schema: 
     assert values(released_form(read(SparkRelation(f"{schema}.release", session=spark)))) == values(released_form(TABLE))
     properties = {row["key"] for row in spark.sql(f"SHOW TBLPROPERTIES {schema}.release").collect()}
     assert not any(key.startswith("sfumato") for key in properties)
-    for overwrite in (False, True):
-        with pytest.raises(SourceError, match="is there already"):
-            check_destination(SparkTable(f"{schema}.release", overwrite=overwrite), people)
+    with pytest.raises(SourceError, match="is there already"):
+        check_destination(SparkTable(f"{schema}.release"), people)
 
 
 def test_a_block_that_ends_without_publishing_leaves_no_table(spark: Any, schema: str, people: SparkRelation) -> None:
@@ -102,21 +103,27 @@ def test_a_table_that_appeared_meanwhile_is_left_alone(spark: Any, schema: str, 
 def test_a_staging_table_of_a_dead_process_is_dropped_and_that_of_a_living_one_stays(
     spark: Any, schema: str, people: SparkRelation
 ) -> None:
-    from sfumato.engines.staging import spark_table
-
-    dead, alive, other = (f"{schema}.sfumato_staging_{digit * 16}" for digit in "abc")
-    runs = {dead: spark_table._this_run() + "1", alive: spark_table._this_run(), other: "elsewhere/1/1"}
-    for name, run in runs.items():
-        spark.sql(f"CREATE TABLE {name} (n INT) USING parquet TBLPROPERTIES ('{spark_table._RUN}' = '{run}')")
-    with staged(people, everything(people), {}, SparkTable(f"{schema}.release")) as result:
-        result.publish()
-    assert sorted(tables(spark, schema)) == ["release", *(f"sfumato_staging_{digit * 16}" for digit in "bc")]
+    """Process numbers and host names used to decide, which are others in another PID namespace: a living run lost its table."""
+    dead, alive, elsewhere = (f"sfumato_staging_{secrets.token_hex(8)}" for _ in range(3))
+    for name in (dead, alive, elsewhere):
+        spark.sql(f"CREATE TABLE {schema}.{name} (n INT) USING parquet")
+    _mark_of(dead).mkdir()  # of a process that is gone: nobody holds it
+    held = hold_folder(lambda: _mark_of(alive))
+    try:
+        with staged(people, everything(people), {}, SparkTable(f"{schema}.release")) as result:
+            (mine,) = {*tables(spark, schema)} - {alive, elsewhere}
+            assert _mark_of(mine).is_dir() and take_over(_mark_of(mine)) is None
+            result.publish()
+        assert sorted(tables(spark, schema)) == sorted(["release", alive, elsewhere])
+        assert not _mark_of(dead).exists() and not _mark_of(mine).exists()
+    finally:
+        held.remove()
 
 
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("lake.schema.release", "the catalogue 'lake' was not tried"),
+        ("lake.schema.release", "the catalogue 'lake' is not supported"),
         ("nowhere_at_all.release", "no schema 'nowhere_at_all'"),
         ("a.b.c.d", "write the name as"),
         ("`a`.b", "write the name as"),
@@ -125,11 +132,6 @@ def test_a_staging_table_of_a_dead_process_is_dropped_and_that_of_a_living_one_s
 def test_places_that_cannot_be_written_are_refused_before_the_work(name: str, reason: str, people: SparkRelation) -> None:
     with pytest.raises((Unsupported, SourceError), match=reason):
         check_destination(SparkTable(name), people)
-
-
-def test_formats_and_catalogues_that_no_test_has_seen_are_refused(spark: Any, schema: str, people: SparkRelation) -> None:
-    with pytest.raises(Unsupported, match="the format 'delta' was not tried"):
-        check_destination(SparkTable(f"{schema}.release", format="delta"), people)
 
 
 def test_rows_of_other_engines_and_columns_that_differ_in_case_alone_are_refused(spark: Any, schema: str, on_spark: Any) -> None:

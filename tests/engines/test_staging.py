@@ -255,7 +255,7 @@ def test_what_killed_runs_left_is_removed_and_what_is_held_stays(tmp_path: Path)
 
 def test_destinations_are_told_by_their_form(tmp_path: Path) -> None:
     assert destination_of(tmp_path / "out") == ParquetFolder(tmp_path / "out")
-    assert destination_of("spark:lake.people", overwrite=True) == SparkTable("lake.people", overwrite=True)
+    assert destination_of("spark:lake.people", overwrite=True) == SparkTable("lake.people")
     assert destination_of("out.duckdb", "people") == DatabaseTable("out.duckdb", "people")
     assert destination_of("postgresql://u:secret@h/d") == DatabaseTable("postgresql://u:secret@h/d", "release")
     assert "secret" not in f"{destination_of('postgresql://u:secret@h/d')!r} {destination_of('postgresql://u:secret@h/d')}"

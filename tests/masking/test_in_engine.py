@@ -348,7 +348,6 @@ def test_a_part_of_a_log_normal_law_begins_where_the_law_does() -> None:
         sf.Rounding(5, columns=("age",)),
         sf.RankSwapping(5, columns=("age",)),
         sf.AdditiveNoise(0.1, columns=("age",)),
-        sf.MultiplicativeNoise(0.2, columns=("age",)),
     ],
     ids=lambda mask: mask.described()["name"] if isinstance(mask, Mask) else None,
 )

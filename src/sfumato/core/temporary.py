@@ -97,16 +97,25 @@ def remove_tree(path: Path) -> None:
 
 def remove_unheld(path: Path) -> None:
     """Remove a folder of this user that no process holds; where nobody knows, it stays."""
-    lock = None
+    left = take_over(path)
+    if left is not None:
+        left.remove()
+
+
+def take_over(path: Path) -> HeldFolder | None:
+    """A folder of this user whose process is gone, held by this one from now on; None where another process holds it, where there
+    is none, or where nobody can tell."""
     try:
         lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        if os.fstat(lock).st_uid == os.geteuid() and _locked(lock):
-            remove_tree(path)
     except OSError:
-        return
-    finally:
-        if lock is not None:
-            os.close(lock)
+        return None
+    try:
+        if os.fstat(lock).st_uid == os.geteuid() and _locked(lock):
+            return HeldFolder(path, lock)
+    except OSError:
+        pass
+    os.close(lock)
+    return None
 
 
 def sweep() -> None:

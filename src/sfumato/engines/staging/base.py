@@ -57,11 +57,9 @@ class DatabaseTable:
 
 @dataclass(frozen=True)
 class SparkTable:
-    """A table of a Spark catalogue. `format` is None for the session's own, or one the session has: "delta", "iceberg"."""
+    """A table of the catalogue of a Spark session. One that is there is never replaced."""
 
     name: str
-    format: str | None = None
-    overwrite: bool = False
 
     def __str__(self) -> str:
         return f"the Spark table '{self.name}'"

@@ -55,7 +55,7 @@ def destination_of(text: str | Path, table_name: str | None = None, overwrite: b
     """A destination as somebody writes it: `spark:catalog.schema.table`, a `postgresql://` URL, a DuckDB file, or a folder.
 
     >>> destination_of("spark:published.people")
-    SparkTable(name='published.people', format=None, overwrite=False)
+    SparkTable(name='published.people')
     """
     from sfumato.engines.duckdb.relation import is_database
 
@@ -63,7 +63,7 @@ def destination_of(text: str | Path, table_name: str | None = None, overwrite: b
     if address.startswith(_SPARK):
         if table_name is not None:
             raise ParameterError(f"'{_SPARK}' is followed by the name of the table; leave table_name (--destination-table) out")
-        return SparkTable(address.removeprefix(_SPARK), overwrite=overwrite)
+        return SparkTable(address.removeprefix(_SPARK))
     if is_postgres_url(address):
         return DatabaseTable(address, table_name or DEFAULT_TABLE, overwrite)
     if "://" in address:

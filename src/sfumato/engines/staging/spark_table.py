@@ -7,10 +7,9 @@ catalogues and formats (Delta, Iceberg) commit in ways of their own, which no te
 
 from __future__ import annotations
 
-import os
 import re
 import secrets
-import socket
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.errors import SourceError, Unsupported, all_at_once, reported_as
+from sfumato.core.temporary import hold_folder, take_over
 from sfumato.data.relation import Relation
 from sfumato.engines.plan import Plan, validate
 from sfumato.engines.spark.relation import SparkRelation
@@ -30,8 +30,8 @@ _CATALOGUE = "spark_catalog"
 _FORMAT = "parquet"
 _PREFIX = "sfumato_staging_"
 _STAGING = re.compile(_PREFIX + r"[0-9a-f]{16}")
-#: The property by which the next run tells whether whoever staged a table is still there.
-_RUN = "sfumato.run"
+#: How the folders are called by whose locks the next run tells whether whoever staged a table is still there.
+_MARK = "sfumato-spark-"
 
 
 def check_spark_table(destination: SparkTable, relation: Relation, columns: Sequence[str] = ()) -> None:
@@ -66,7 +66,8 @@ def staged_in_spark(
         schema, name = _placed(session, destination)
         _sweep(session, schema)
     staging = f"{_PREFIX}{secrets.token_hex(8)}"
-    path, published = _quoted(schema, staging), False
+    path, settled = _quoted(schema, staging), False
+    mark = hold_folder(lambda: _mark_of(staging))
     try:
         with sorted_frame(relation, plan, uploads, order, destination) as frame:
             _make(session, path, frame)
@@ -74,25 +75,29 @@ def staged_in_spark(
         written = SparkRelation(path, session=session)
 
         def publish() -> None:
-            nonlocal published
+            nonlocal settled
             with asked_of(session), reported_as(failed):
                 _refuse_existing(session, destination, schema, name)
-                session.sql(f"ALTER TABLE {path} UNSET TBLPROPERTIES ('{_RUN}')")
                 session.sql(f"ALTER TABLE {path} RENAME TO {_quoted(schema, name)}")
-            published = True
+            settled = True
 
         yield Staged(written.count(), written, publish)
     finally:
-        if not published:
-            with suppress(Exception), asked_of(session):  # a session that is gone: the next run finds the table
+        if not settled:
+            with suppress(Exception), asked_of(session):
                 session.sql(f"DROP TABLE IF EXISTS {path}")
+                settled = True
+        if settled:
+            mark.remove()
+        else:  # a session that is gone: the next run finds the table by a mark that nobody holds
+            mark.let_go()
 
 
 def _make(session: Any, path: str, frame: Any) -> None:  # pyspark has no types
-    """An empty table for the rows of a frame that says from the start whose it is: a run that dies leaves no rows without it."""
+    """An empty table for the rows of a frame."""
     columns = ", ".join(f"`{each.name.replace('`', '``')}` {each.dataType.simpleString()}" for each in frame.schema.fields)
     options = f"compression 'zstd', 'parquet.block.size' '{ROW_GROUP_BYTES}'"
-    session.sql(f"CREATE TABLE {path} ({columns}) USING {_FORMAT} OPTIONS ({options}) TBLPROPERTIES ('{_RUN}' = '{_this_run()}')")
+    session.sql(f"CREATE TABLE {path} ({columns}) USING {_FORMAT} OPTIONS ({options})")
 
 
 def _check_catalogue(session: Any, destination: SparkTable) -> None:  # pyspark has no types
@@ -101,11 +106,10 @@ def _check_catalogue(session: Any, destination: SparkTable) -> None:  # pyspark 
     current = session.catalog.currentCatalog()  # where names of two parts are looked up, which are all that a rename takes
     catalogue = parts[0] if len(parts) == 3 and current == _CATALOGUE else current
     replaced = session.conf.get(f"spark.sql.catalog.{_CATALOGUE}", None)
-    if destination.format is not None or catalogue != _CATALOGUE or (replaced or "builtin") != "builtin":
-        what = f"the format '{destination.format}'" if destination.format else f"the catalogue '{catalogue}'"
+    if catalogue != _CATALOGUE or (replaced or "builtin") != "builtin":
         raise Unsupported(
-            f"{destination}: {what} was not tried. Rows are written as Parquet tables of '{_CATALOGUE}' as Spark brings it; for "
-            "Delta, Iceberg and other catalogues write a folder, and make a table of it."
+            f"{destination}: the catalogue '{catalogue}' is not supported. Rows are written as Parquet tables of '{_CATALOGUE}' as "
+            "Spark brings it; for Delta, Iceberg and other catalogues write a folder, and make a table of it."
         )
 
 
@@ -142,27 +146,16 @@ def _not_apart(columns: Sequence[str]) -> Iterator[str]:
         earlier[name.lower()] = name
 
 
-def _this_run() -> str:
-    """This process: its machine, its number, and when it started."""
-    return f"{socket.gethostname()}/{os.getpid()}/{_started(os.getpid())}"
+def _mark_of(staging: str) -> Path:
+    """The folder that a run holds as long as it may come back to its staging table."""
+    return Path(tempfile.gettempdir()) / staging.replace(_PREFIX, _MARK)
 
 
-def _started(process: int) -> str:
-    """When a process of this machine started, in ticks since the machine did; empty where there is none."""
-    try:
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
-        return ""
-
-
-def _sweep(session: Any, schema: str) -> None:
-    """Drop staging tables whose process is gone; those of other machines stay."""
+def _sweep(session: Any, schema: str) -> None:  # pyspark has no types
+    """Drop staging tables whose run is gone, as its mark says; those without a mark here, of other machines, stay."""
     for row in session.sql(f"SHOW TABLES IN {_quoted(schema)} LIKE '{_PREFIX}*'").collect():
-        if not _STAGING.fullmatch(row["tableName"]):
-            continue
-        path = _quoted(schema, row["tableName"])
-        properties = {each["key"]: each["value"] for each in session.sql(f"SHOW TBLPROPERTIES {path}").collect()}
-        machine, _, process = properties.get(_RUN, "").partition("/")
-        number, _, started = process.partition("/")
-        if machine == socket.gethostname() and number.isdigit() and _started(int(number)) != started:
-            session.sql(f"DROP TABLE IF EXISTS {path}")
+        staging = row["tableName"]
+        left = take_over(_mark_of(staging)) if _STAGING.fullmatch(staging) else None
+        if left is not None:
+            session.sql(f"DROP TABLE IF EXISTS {_quoted(schema, staging)}")
+            left.remove()
