@@ -108,8 +108,8 @@ def _check_catalogue(session: Any, destination: SparkTable) -> None:  # pyspark 
     replaced = session.conf.get(f"spark.sql.catalog.{_CATALOGUE}", None)
     if catalogue != _CATALOGUE or (replaced or "builtin") != "builtin":
         raise Unsupported(
-            f"{destination}: the catalogue '{catalogue}' is not supported. Rows are written as Parquet tables of '{_CATALOGUE}' as "
-            "Spark brings it; for Delta, Iceberg and other catalogues write a folder, and make a table of it."
+            f"{destination}: the catalogue '{catalogue}' is not supported. Rows are written as Parquet tables of '{_CATALOGUE}' "
+            "as Spark brings it; for Delta, Iceberg and other catalogues write a folder, and make a table of it."
         )
 
 

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 ADDS_UP = "assume that everything the releases tell adds up"
 NOTHING_EARLIER = "no earlier release of this dataset is in the ledger"
 SAME_ROWS = "the same rows were released before"
+#: Why two releases are not combined.
+_CHANGED_VALUES = "values that a mask changed need not be those of people, and have no classes to compare with those of others"
+_OF_SOME_RECORDS = "one of them holds a drawn sample of the records, so that nobody can tell from both whose records are in both"
 #: How an entry names content that stayed in an engine.
 STORED_ROWS = "StoredRows"
 
@@ -216,8 +219,10 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
         return _Earlier(entry.hash, why_not="how its texts are to be read was not kept")
     if digest == new.digest and reading == new.reading and not named.is_drawn(payload.get("method")):
         return _Earlier(entry.hash, same_rows=True)
-    if reading.masked or new.reading.masked or _was_mask(payload):
-        why = "values that a mask changed need not be those of people, and have no classes to compare with those of others"
+    both = (reading, new.reading)
+    if any(each.masked or each.of_some_records for each in both) or _was_mask(payload):
+        chosen = not any(each.changes_values for each in both) and reading.masked >= _was_mask(payload)
+        why = _OF_SOME_RECORDS if chosen else _CHANGED_VALUES
         source, seeded = payload.get("fingerprint"), bool(payload.get("seeded"))
         return _Earlier(entry.hash, why_not=why, table=source, reading=_certain(reading, entry), seeded=seeded)
     same = new.fingerprint is not None and payload.get("fingerprint") == new.fingerprint

@@ -114,6 +114,16 @@ class Reading:
         """Whether values were changed, and not only generalised."""
         return "masked_columns" in self.transparency or "steps" in self.transparency
 
+    @property
+    def changes_values(self) -> bool:
+        """Whether a mask changed values, and did not only choose records."""
+        return self.masked and self.transparency.get("masked_columns") != []
+
+    @property
+    def of_some_records(self) -> bool:
+        """Whether the release is known to hold some of the records of its table only, as drawn."""
+        return "sample" in self.transparency or (self.masked and not self.changes_values)
+
 
 def written_as(people: Microdata, names: Iterable[str]) -> PlainDict:
     """How the values behind published columns were written: what has to agree before two releases are combined."""
