@@ -187,6 +187,8 @@ def test_what_needs_records_is_refused_before_the_work(source: Path, tmp_path: P
         sf.protect(on_duckdb(source), (), sf.Mdav(5), destination=tmp_path / "out")
     with pytest.raises(Unsupported, match="disclosure_risk compares records"):
         sf.protect(on_duckdb(source), (), MASKS["both"], destination=tmp_path / "out", risk=["disclosure_risk"])
+    with pytest.raises(Unsupported, match="detail_kept compares with the cells that were known"):
+        sf.protect(on_duckdb(source), [sf.KAnonymity(1)], MASKS["levels"], destination=tmp_path / "out", utility=["detail_kept"])
     with pytest.raises(Unsupported, match="grouped only where a promise"):
         sf.protect(on_duckdb(source), (), MASKS["both"], destination=tmp_path / "out", attacks=["Homogeneity"])
     assert not (tmp_path / "out").exists()

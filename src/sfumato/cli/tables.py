@@ -156,8 +156,8 @@ def protect(
         str | None,
         typer.Option(
             "--destination",
-            help="Let the engine write the rows, none of which comes into this process: a new folder, a DuckDB file, "
-            "a PostgreSQL URL, or spark:TABLE.",
+            help="Let the engine write the rows, none of which comes into this process: a new folder, a DuckDB file "
+            "or a PostgreSQL URL.",
         ),
     ] = None,
     destination_table: Annotated[

@@ -84,8 +84,8 @@ def masked_columns(mask: Mask, rows: EngineRows) -> tuple[str, ...]:
 
 
 def summaries(mask: Mask, rows: EngineRows, names: Sequence[str], *, moments: bool = True) -> dict[str, NumberSummary]:
-    """Summaries of columns of numbers, by two questions, and more where values seem to have a divisor in common; dates are refused,
-    and columns without a value, or with one value where the mask would leave it."""
+    """Summaries of columns of numbers, by two questions, and more where values seem to have a divisor in common; dates are
+    refused, and columns without a value, or with one value where the mask would leave it."""
     method = type(mask).__name__
     if not names:
         return {}
