@@ -21,6 +21,7 @@ from sfumato.engines.expressions import Dialect, Expression, Kind, RowFunction
 from sfumato.engines.plan import validate
 from sfumato.engines.postgres.conversions import from_decimal, from_text, is_decimal
 from sfumato.engines.sql.bounding import expanded, together
+from sfumato.engines.sql.single_numbers import shortest_number
 from sfumato.engines.sql.values import ZERO, as_kind, compile_expression, identifier, literal, sql_type, text_literal
 
 __all__ = ["CompiledQuery", "Dialect", "PhysicalTable", "compile_plan"]
@@ -274,7 +275,8 @@ def stored_value(raw: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.E
     type per kind."""
     value = raw
     if entry.by_text and entry.kind == "number":
-        value = raw = exp.cast(exp.cast(raw, sql_type("string", dialect)), sql_type("number", dialect))
+        by_way_of_text = exp.cast(exp.cast(raw, sql_type("string", dialect)), sql_type("number", dialect))
+        value = raw = by_way_of_text if entry.exact is not None else shortest_number(raw, dialect)
     if entry.missing:
         numeric = (entry.stored or entry.kind) in _NUMBERS
         codes = dict.fromkeys((*entry.missing, *(plain_codes(entry.missing) if numeric else ())))
