@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sfumato.core.errors import SourceError, forgetting
+from sfumato.core.errors import ParameterError, SourceError, forgetting
 from sfumato.core.plain_files import open_plain
 from sfumato.data.read_result import RawTable, ReadResult, Unreadable, finish
 from sfumato.data.readers_csv import CsvOptions, read_csv
@@ -21,6 +21,7 @@ from sfumato.data.readers_excel import read_excel
 from sfumato.data.readers_frames import from_frame, is_frame
 from sfumato.data.readers_statistics import READERS as STATISTICS
 from sfumato.data.readers_statistics import read_statistics
+from sfumato.data.reading import PLAIN, Reading, stated_reading
 from sfumato.data.schema import Schema
 
 __all__ = ["ENDINGS", "ReadResult", "from_frame", "is_frame", "read_file"]
@@ -40,24 +41,28 @@ def read_file(
     path: str | Path,
     schema: Schema | None = None,
     *,
-    separator: str | None = None,
-    encoding: str | None = None,
-    decimal: str = ".",
     strip: bool = False,
     sheet: str | int | None = None,
     as_text: bool = False,
     unreadable: Unreadable = "refuse",
+    **how: Any,  # keys of a `Reading`
 ) -> ReadResult:
     """Read a file into an Arrow table; the schema may describe columns that the file does not have.
 
     Types come from the schema where it declares them, from the file where it has them, and are inferred
     otherwise; with `as_text` every cell is kept as the text it is, which is how a written release is read
-    back. `separator`, `encoding`, `decimal` and `strip` (remove spaces around cells) concern text files,
-    `sheet` (name or number) Excel. What is `unreadable` as its declared type is refused with all such faults,
-    or missing; in that case a text file is in UTF-8, or begins with a byte-order mark.
+    back. `separator`, `encoding`, `decimal`, `thousands`, `date_format` and `missing` say how texts are read, over what the
+    schema says under `read`; `strip` removes spaces around the cells of text files, `sheet` (name or number) is for Excel.
+    What is `unreadable` as its declared type is refused with all such faults, or missing; in that case a text file is in
+    UTF-8, or begins with a byte-order mark.
     """
     file = Path(path)
     where = f"'{path}'"
+    if other := [name for name in how if name not in Reading.names()]:
+        raise ParameterError(f"unknown option {', '.join(other)}; texts are read by {', '.join(Reading.names())}")
+    reading = (PLAIN if schema is None else schema.read).overridden(stated_reading(how))
+    if schema is not None or reading != PLAIN:
+        schema = (Schema() if schema is None else schema).read_as(reading)
     first_bytes = _probe(file, where)
     ending = _ending(file)
     if ending in STATISTICS:
@@ -66,7 +71,7 @@ def read_file(
         raw = read_excel(file, where, sheet)
     else:
         raw = _columnar(file, where, ending, first_bytes) or read_csv(
-            file, where, CsvOptions(separator, encoding, decimal, strip, unreadable)
+            file, where, CsvOptions(reading.separator, reading.encoding, strip, unreadable)
         )
     return finish(raw, where, schema, as_text=as_text, unreadable=unreadable)
 

@@ -30,37 +30,17 @@ _SAMPLE_LINES = 200
 _BLOCK_BYTES = 1 << 24
 _LARGEST_BLOCK = (1 << 31) - 1
 _LISTED_LINES = 10
-#: Codecs of texts that are no sets of characters: they rewrite what stands in a cell.
-_REWRITING = frozenset({"unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined", "unicode-internal"})
 
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """How to read a text file; None means detect. `decimal` is the decimal mark, `strip` removes spaces
-    around cells. Where what is `unreadable` shall be missing, the line of column names decides alone and faults of
-    lines are named without places and numbers."""
+    """How to read a text file; None means detect. `strip` removes spaces around cells. Where what is `unreadable` shall be
+    missing, the line of column names decides alone and faults of lines are named without places and numbers."""
 
     separator: str | None = None
     encoding: str | None = None
-    decimal: str = "."
     strip: bool = False
     unreadable: Unreadable = "refuse"
-
-    def __post_init__(self) -> None:
-        if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
-            raise ParameterError("separator is one character, and neither a quote nor a line break")
-        if self.decimal not in (".", ","):
-            raise ParameterError("decimal is '.' or ','")
-        if self.encoding is not None and not _is_character_encoding(self.encoding):
-            raise ParameterError(f"there is no encoding called {self.encoding[:40]!r}; utf-8 and cp1252, for instance, are some")
-
-
-def _is_character_encoding(name: str) -> bool:
-    try:
-        "".encode(name)  # refuses what makes something other than bytes out of a text, such as rot13
-        return bool(name) and codecs.lookup(name).name.replace("_", "-") not in _REWRITING
-    except (LookupError, ValueError):
-        return False
 
 
 def read_csv(path: Path, where: str, options: CsvOptions) -> RawTable:
@@ -287,9 +267,4 @@ def _refuse_ragged(wrong: list[tuple[int | None, int]], expected: int, blank_lin
 def _cells(column: pa.ChunkedArray, options: CsvOptions) -> pa.ChunkedArray:
     import pyarrow.compute as pc
 
-    if options.strip:
-        column = pc.utf8_trim_whitespace(column)
-    if options.decimal == ",":
-        comma = pc.match_substring_regex(column, r"^-?[0-9]+,[0-9]+$")
-        column = pc.if_else(comma, pc.replace_substring(column, ",", "."), column)
-    return column
+    return pc.utf8_trim_whitespace(column) if options.strip else column
