@@ -91,6 +91,12 @@ def _as_read(values: pa.StringArray, reading: Reading) -> tuple[pa.Array, Type] 
     return None if otherwise else typed
 
 
+def readable_as(values: pa.StringArray, reading: Reading) -> Type | None:
+    """The type that all these texts have under a reading; None where they are texts."""
+    typed = _as_read(values, reading) if len(values) else None
+    return None if typed is None else typed[1]
+
+
 def _plain_numbers(values: pa.StringArray, reading: Reading) -> pa.StringArray | None:
     """All texts as plain numbers; None where numbers are plain already, or one is no number."""
     if reading.plain_numbers or not _all_match(values, f"^(?:{reading.number_form})$"):

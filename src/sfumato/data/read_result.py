@@ -43,7 +43,7 @@ class RawTable:
 
     `textual` says that the format has no types (CSV), so that they are inferred; `guessed` names, by position, columns
     of other formats whose type follows from their cells (Excel, Python objects in a frame). `described` carries labels
-    and missing codes that the file itself declares, by position.
+    and missing codes that the file itself declares, by position. `form` has separator and encoding of a text file.
     """
 
     names: tuple[str, ...]
@@ -52,6 +52,7 @@ class RawTable:
     notes: tuple[str, ...] = ()
     described: Mapping[int, Column] = field(default_factory=dict, repr=False)
     guessed: frozenset[int] = frozenset()
+    form: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, table: pa.Table) -> RawTable:
@@ -82,7 +83,8 @@ class ReadResult:
     `notes` say what was detected and decided, without values of records; `columns` describes every column:
     its type, and labels, value labels and missing codes where the file or the schema has them. `inferred` are the columns
     whose type nobody declared and that another record could have changed. `exact` has the decimals and integers that
-    became floating-point numbers, as they were, and None for texts that did.
+    became floating-point numbers, as they were, and None for texts that did. `reading` says how the texts were read, with
+    what was detected.
     """
 
     table: pa.Table = field(repr=False)
@@ -90,6 +92,7 @@ class ReadResult:
     columns: dict[str, Column] = field(default_factory=dict, repr=False)
     inferred: frozenset[str] = frozenset()
     exact: dict[str, pa.ChunkedArray | None] = field(default_factory=dict, repr=False)
+    reading: Reading = PLAIN
 
 
 #: What is said of a file without a line of names.
@@ -140,7 +143,7 @@ def finish(
     arrays, columns, faults, inferred = [], {}, [], set()
     exact: dict[str, pa.ChunkedArray | None] = {}
     # each column goes as soon as it is read: the whole table need not be there twice
-    textual, guessed, said, waiting = raw.textual, raw.guessed, raw.notes, list(raw.columns)
+    textual, guessed, said, form, waiting = raw.textual, raw.guessed, raw.notes, raw.form, list(raw.columns)
     del raw
     for place, name in enumerate(names):
         column, waiting[place] = waiting[place], None
@@ -167,6 +170,7 @@ def finish(
         columns,
         frozenset(inferred),
         exact,
+        reading.overridden(form),
     )
 
 
@@ -215,6 +219,7 @@ def _read(
     """The column in its type, without cells whose text is a missing code."""
     if textual:
         at_once = reading.plain_numbers and not plain_codes(missing) and declared_type in (None, "integer", "number")
+        at_once = at_once and not pa.types.is_dictionary(column.type)
         quick = numbers_at_once(column) if at_once else None
         if quick is not None and declared_type in (None, quick.type):
             return quick

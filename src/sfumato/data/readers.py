@@ -8,20 +8,21 @@ contents.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from sfumato.core.errors import ParameterError, SourceError, forgetting
+from sfumato.core.errors import SourceError, forgetting
 from sfumato.core.plain_files import open_plain
 from sfumato.data.read_result import RawTable, ReadResult, Unreadable, finish
-from sfumato.data.readers_csv import CsvOptions, read_csv
+from sfumato.data.readers_csv import CsvOptions, form_evidence, read_csv
 from sfumato.data.readers_excel import read_excel
 from sfumato.data.readers_frames import from_frame, is_frame
 from sfumato.data.readers_statistics import READERS as STATISTICS
 from sfumato.data.readers_statistics import read_statistics
-from sfumato.data.reading import PLAIN, Reading, stated_reading
+from sfumato.data.reading import PLAIN, Reading, stated_options
 from sfumato.data.schema import Schema
 
 __all__ = ["ENDINGS", "ReadResult", "from_frame", "is_frame", "read_file"]
@@ -31,6 +32,9 @@ _COMPRESSED = (".gz", ".bz2", ".zst")
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc", ".arrows")
 _EXCEL = (".xlsx", ".xlsm")
+_DATABASES = (".duckdb", ".ddb", ".db")
+#: First bytes of files that hold no text: Parquet, Arrow, archives, old Office files.
+_NO_TEXT = (b"PAR1", b"ARROW1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
 #: Endings of the names of files that `read_file` understands.
 ENDINGS = (*_TEXT, *_PARQUET, *_ARROW, *_EXCEL, *STATISTICS)
@@ -58,9 +62,7 @@ def read_file(
     """
     file = Path(path)
     where = f"'{path}'"
-    if other := [name for name in how if name not in Reading.names()]:
-        raise ParameterError(f"unknown option {', '.join(other)}; texts are read by {', '.join(Reading.names())}")
-    reading = (PLAIN if schema is None else schema.read).overridden(stated_reading(how))
+    reading = (PLAIN if schema is None else schema.read).overridden(stated_options(how))
     if schema is not None or reading != PLAIN:
         schema = (Schema() if schema is None else schema).read_as(reading)
     first_bytes = _probe(file, where)
@@ -74,6 +76,24 @@ def read_file(
             file, where, CsvOptions(reading.separator, reading.encoding, strip, unreadable)
         )
     return finish(raw, where, schema, as_text=as_text, unreadable=unreadable)
+
+
+def is_text_file(path: str | Path) -> bool:
+    """Whether a file is read as text, by its ending and its first bytes; False where there is none."""
+    file = Path(path)
+    ending = _ending(file)
+    if "://" in str(path) or ending in (*STATISTICS, *_EXCEL, *_PARQUET, *_ARROW, *_DATABASES):
+        return False
+    try:
+        return file.is_file() and not _probe(file, f"'{path}'").startswith(_NO_TEXT)
+    except SourceError:
+        return False
+
+
+def form_reasons(path: str | Path, reading: Reading, stated: Mapping[str, Any]) -> dict[str, str]:
+    """Why a text file was read with its separator and encoding."""
+    said = {name: "stated as an option" for name in ("separator", "encoding") if name in stated}
+    return {**form_evidence(Path(path), f"'{path}'", reading.separator or ",", reading.encoding or "utf-8"), **said}
 
 
 @forgetting()

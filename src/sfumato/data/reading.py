@@ -104,7 +104,7 @@ class Reading(Declared):
         "the encoding of a text file, for instance cp1252; detected if left out, in private answers UTF-8",
     ] = None
     date_format: Annotated[
-        str | None, _Pattern(), "how dates are written, for instance %d.%m.%Y or %m/%d/%Y; 1956-02-25 is always read"
+        str | None, _Pattern(), "how dates are written, for instance %d.%m.%Y or %m/%d/%Y; 1956-02-25 is read too"
     ] = None
     missing: Annotated[tuple[str, ...], Each(_Code(), alone=True), "a text that means no value, in every column"] = ()
 
@@ -193,6 +193,13 @@ def _number_form(decimal: str, thousands: str | None) -> str:
 @cache
 def _compiled(form: str) -> re.Pattern[str]:
     return re.compile(form, re.ASCII)
+
+
+def stated_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that can only be keys of a reading, checked."""
+    if other := [name for name in options if name not in Reading.names()]:
+        raise ParameterError(f"unknown option {', '.join(other)}; texts are read by {', '.join(Reading.names())}")
+    return stated_reading(options)
 
 
 def stated_reading(options: Mapping[str, Any]) -> dict[str, Any]:

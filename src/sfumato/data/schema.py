@@ -205,6 +205,10 @@ class Column(Frozen):
             raise ValueError("items cannot be grouped by frequency; give a file, a tree or a mask of single items")
 
 
+#: Keys of the reading that no column has too.
+_SECTIONS = {name: "read" for name in Reading.names() if name not in (*Column.model_fields, *HierarchySpec.model_fields)}
+
+
 class Schema(Frozen):
     """The columns of a dataset, by name, and the dataset id that releases and budgets belong to.
 
@@ -250,7 +254,7 @@ class Schema(Frozen):
         except ValidationError as error:
             fields = {field.alias or name for name, field in cls.model_fields.items()}
             keys = {*fields, *Column.model_fields, *HierarchySpec.model_fields, *Reading.names()} - {"folder"}
-            all_at_once(SchemaError, name, readable(error.errors(), "schema", keys, fields - {"columns"}))
+            all_at_once(SchemaError, name, readable(error.errors(), "schema", keys, fields - {"columns"}, _SECTIONS))
             raise
 
     @classmethod

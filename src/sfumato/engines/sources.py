@@ -96,7 +96,8 @@ def read(
             opened = _in_memory(opened, declared, reading, unreadable)
     if declared is not None:
         return opened.with_schema(declared)
-    return opened if reading == PLAIN else replace(opened, schema=opened.schema.read_as(reading))
+    detected = opened.schema.read.overridden(reading.to_mapping())
+    return opened if detected == PLAIN else replace(opened, schema=opened.schema.read_as(detected))
 
 
 @dataclass(frozen=True)
@@ -125,11 +126,9 @@ class _Asked:
         columns = self.schema.columns if self.schema is not None else {}
         return CodesOfTable({name: column.missing for name, column in columns.items() if column.missing}, self.reading.missing)
 
-    def refuse_other(self, allowed: Sequence[str], *, texts: bool = False, file: bool = False) -> None:
-        """Options that this source does not have; `texts` are read in it, and perhaps a text `file`."""
-        of_reading = (
-            ([*Reading.names()] if file else ["decimal", "thousands", "date_format", "missing"]) if texts else ["missing"]
-        )
+    def refuse_other(self, allowed: Sequence[str], *, file: bool = False) -> None:
+        """Options that this source does not have; separator and encoding are those of a text `file`."""
+        of_reading = Reading.names() if file else ("decimal", "thousands", "date_format", "missing")
         other = [name for name in (*self.how, *self.options) if name not in (*of_reading, *allowed)]
         if other:
             raise ParameterError(f"unknown option {', '.join(other)}; possible here: {', '.join([*of_reading, *allowed])}")
@@ -179,7 +178,7 @@ def _postgres(url: str, asked: _Asked) -> Microdata:
 
     if asked.engine not in (None, "postgres", "memory"):
         raise SourceError(f"a PostgreSQL table cannot be read with engine='{asked.engine}'")
-    asked.refuse_other((), texts=asked.engine == "memory")
+    asked.refuse_other(())
     if asked.table is None:
         raise SourceError(f"{redacted(url)}: name the table with table= in Python, or --table where a command has it")
     relation = PostgresRelation(url, asked.table, types=asked.types, missing=asked.missing)
@@ -194,7 +193,7 @@ def _spark(source: Any, asked: _Asked) -> Microdata:
         raise SourceError(f"a Spark table cannot be read with engine='{asked.engine}'")
     if not isinstance(source, str) and not _is_spark_frame(source):
         raise SourceError("engine='spark' needs a Spark DataFrame or the name of a Spark table as source")
-    asked.refuse_other(("session",), texts=asked.engine == "memory")
+    asked.refuse_other(("session",))
     relation = SparkRelation(source, types=asked.types, missing=asked.missing, **asked.options)
     _refuse_texts(relation, asked)
     name = source if isinstance(source, str) else asked.table or "frame"
@@ -231,7 +230,7 @@ def _file(path: Path, asked: _Asked) -> Microdata:
         if not database and table is not None:
             raise SourceError(f"'{path}' is one table; table= (--table) is for databases")
         textual = not database and path.suffix.lower() not in _PARQUET_FILES
-        asked.refuse_other(("threads", "memory_limit"), texts=textual or asked.engine == "memory", file=textual)
+        asked.refuse_other(("threads", "memory_limit"), file=textual)
         relation = DuckDBRelation(
             path, table, types=asked.types, missing=asked.missing, reading=reading if textual else PLAIN, **asked.options
         )
@@ -242,14 +241,14 @@ def _file(path: Path, asked: _Asked) -> Microdata:
         return replace(opened, inferred=_undeclared(opened, schema)) if relation.infers_types else opened
     if table is not None:
         raise SourceError(f"'{path}' is one table; table= (--table) is for databases")
-    asked.refuse_other(("strip", "sheet", "as_text"), texts=True, file=True)
+    asked.refuse_other(("strip", "sheet", "as_text"), file=True)
     result = read_file(path, schema, unreadable=asked.unreadable, **{**reading.to_mapping(), **asked.options})
     columns = result.columns
     if schema is None:
         # Nobody declared what a file holds: its types were learnt from its values.
         columns = {name: column.model_copy(update={"source": "data"}) for name, column in columns.items()}
     held = _held(MemoryRelation(result.table, result.exact), columns, path.name, path.name.split(".")[0], result.notes)
-    return replace(held, inferred=result.inferred)
+    return replace(held, schema=held.schema.replace(read=result.reading), inferred=result.inferred)
 
 
 def _frame(source: Any, asked: _Asked) -> Microdata:
@@ -258,12 +257,25 @@ def _frame(source: Any, asked: _Asked) -> Microdata:
 
     if asked.engine not in (None, "memory"):
         raise SourceError(f"a table in memory cannot be read with engine='{asked.engine}'")
-    asked.refuse_other(("as_text",), texts=True)
+    asked.refuse_other(("as_text",))
     described = _with_reading(asked.schema, asked.reading)
     result = from_frame(source, described, unreadable=asked.unreadable, **asked.options)
     relation, name = MemoryRelation(result.table, result.exact), asked.table or "unnamed"
     held = _held(relation, result.columns, "table in memory", name, result.notes)
     return replace(held, inferred=result.inferred)
+
+
+def retyped(texts: Microdata, schema: Schema) -> Microdata:
+    """A text file that was read as texts, with the types that they have as the schema says that they are written."""
+    from sfumato.data.read_result import RawTable, finish
+    from sfumato.engines.memory import MemoryRelation
+
+    table = texts.table()
+    raw = RawTable(tuple(table.column_names), tuple(table.columns), True, texts.notes)
+    result = finish(raw, texts.description, schema)
+    columns = {name: column.model_copy(update={"source": "data"}) for name, column in result.columns.items()}
+    held = _held(MemoryRelation(result.table, result.exact), columns, texts.description, texts.schema.dataset, result.notes)
+    return replace(held, schema=held.schema.read_as(schema.read), inferred=result.inferred)
 
 
 def _in_memory(data: Microdata, schema: Schema | None, reading: Reading, unreadable: Unreadable) -> Microdata:
