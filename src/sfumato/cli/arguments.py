@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import ParameterError
+from sfumato.core.plain_data import Plain
 
 if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
 
 
-def tables_of(
-    data: str | None, schema: str | None, others: Sequence[str], reading: Mapping[str, Any]
-) -> Microdata | dict[str, Microdata]:
+def tables_of(data: str | None, schema: str | None, others: Sequence[str], reading: Plain) -> Microdata | dict[str, Microdata]:
     """The table behind `--data` and `--schema`, or several by name, each given as NAME=PLACE:SCHEMA; `reading` says
     how the texts of all of them are read, over what their schemas say."""
     from sfumato.engines.sources import read

@@ -9,6 +9,7 @@ import typer
 from sfumato.cli.output import Json, Quiet, answer, shown_progress
 from sfumato.cli.reading import reads_a_table
 from sfumato.core.errors import ParameterError
+from sfumato.core.plain_data import PlainDict
 
 Method = Annotated[
     list[str] | None,
@@ -53,7 +54,7 @@ def compare(
     json: Json = False,
     quiet: Quiet = False,
     *,
-    reading: dict[str, Any],
+    reading: PlainDict,
 ) -> None:
     """Compare masks and searches on a table: risk and loss of each, the map, and which to take."""
     from sfumato.report.wording import counted
@@ -93,7 +94,7 @@ def compare(
         raise typer.Exit(2)
 
 
-def _people(source: str, schema: str | None, table: str | None, reading: dict[str, Any]) -> tuple[Any, list[str]]:
+def _people(source: str, schema: str | None, table: str | None, reading: PlainDict) -> tuple[Any, list[str]]:
     """The table with its schema, or with the roles that `inspect` suggests."""
     from sfumato.engines.sources import read
 

@@ -26,6 +26,7 @@ from sfumato.cli.query import (
 from sfumato.cli.reading import reads_a_table
 from sfumato.core.errors import ParameterError
 from sfumato.core.owner_files import parse_toml
+from sfumato.core.plain_data import PlainDict
 
 
 def register(app: typer.Typer) -> None:
@@ -55,7 +56,7 @@ def publish(
     json: Json = False,
     quiet: Quiet = False,
     *,
-    reading: dict[str, Any],
+    reading: PlainDict,
 ) -> None:
     """Run a private algorithm on a table, pay for it and publish what it made."""
     if listed:

@@ -14,6 +14,7 @@ from sfumato.cli.output import Json, answer, complain
 from sfumato.cli.reading import reads_a_table
 from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.loss import PureDP
+from sfumato.core.plain_data import PlainDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,7 +100,7 @@ def query(
     seed: Seed = None,
     json: Json = False,
     *,
-    reading: dict[str, Any],
+    reading: PlainDict,
 ) -> None:
     """Ask a sensitive table in SQL and get noisy answers with margins, under a budget."""
     from sfumato.cli.arguments import amount_asked, key_values, public_tables, tables_of

@@ -9,6 +9,7 @@ import typer
 from sfumato.cli.output import Json, Quiet, answer, complain, shown_progress
 from sfumato.cli.reading import reads_a_table
 from sfumato.core.errors import ParameterError
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import percent
 
 
@@ -40,7 +41,7 @@ def verify(
     table: Annotated[str | None, typer.Option("--table", help="The table of --data.")] = None,
     json: Json = False,
     *,
-    reading: dict[str, Any],
+    reading: PlainDict,
 ) -> None:
     """Check a release from its files: digests, signature, and every claim that can be measured or looked up again."""
     from sfumato.workflow.verifying.verify import verify as run
@@ -105,7 +106,7 @@ def attack(
     json: Json = False,
     quiet: Quiet = False,
     *,
-    reading: dict[str, Any],
+    reading: PlainDict,
 ) -> None:
     """Attack a release, or what a JSON file describes, and report success beside blind guessing."""
     import warnings

@@ -12,6 +12,7 @@ from sfumato.cli.keys import propose
 from sfumato.cli.output import Json, Quiet, answer, complain, shown_progress, table_lines
 from sfumato.cli.reading import reads_a_table
 from sfumato.core.errors import ParameterError
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import percent
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def inspect(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the schema file, and what was edited in it.")] = False,
     json: Json = False,
     *,
-    reading: dict[str, Any],
+    reading: PlainDict,
 ) -> None:
     """Profile a table: what each column holds, who stands out, and a schema to start from; or check a schema against it."""
     from sfumato.data.suggested_schema import proposal_reasons, with_quasi
@@ -191,7 +192,7 @@ def protect(
     json: Json = False,
     quiet: Quiet = False,
     *,
-    reading: dict[str, Any],
+    reading: PlainDict,
 ) -> None:
     """Protect a table, verify what was written and save the release."""
     from sfumato.data.read_result import NAMED_BY_A_RECORD, are_numbers
@@ -264,7 +265,7 @@ def check(
     ] = None,
     json: Json = False,
     *,
-    reading: dict[str, Any],
+    reading: PlainDict,
 ) -> None:
     """Measure every guarantee on a table and explain what each number means."""
     from sfumato.workflow import named
@@ -289,7 +290,7 @@ def hierarchy(
     data: Annotated[str | None, typer.Option("--data", "-d", help="Check it against the values of this table.")] = None,
     json: Json = False,
     *,
-    reading: dict[str, Any],
+    reading: PlainDict,
 ) -> None:
     """Preview and validate hierarchies: how many values are left at each level, with examples."""
     from sfumato.report.wording import counted

@@ -24,13 +24,13 @@ def _reading(stated: Any) -> Any:
     """A reading as plain data says it, every fault at the key that it is about."""
     if not isinstance(stated, Mapping):
         return stated
-    known = Reading.names()
+    keys = Reading.names()
     faults = [
         InitErrorDetails(type=PydanticCustomError("extra_forbidden", "unknown key"), loc=(str(name),), input=None)
         for name in stated
-        if name not in known
+        if name not in keys
     ]
-    kept = {name: value for name, value in stated.items() if name in known}
+    kept = {name: value for name, value in stated.items() if name in keys}
     for name, value in kept.items():
         faults += _fault({name: value}, (name,)) if name not in ("decimal", "thousands") else []
     faults += _fault({name: kept[name] for name in ("decimal", "thousands") if name in kept}, ())
@@ -49,6 +49,4 @@ def _fault(values: Mapping[str, Any], place: tuple[str, ...]) -> list[InitErrorD
 
 
 #: The field of a file that says how texts are read.
-ReadingField = Annotated[
-    Reading, BeforeValidator(_reading), PlainSerializer(lambda reading: reading.to_mapping(), return_type=dict[str, Any])
-]
+ReadingField = Annotated[Reading, BeforeValidator(_reading), PlainSerializer(Reading.to_mapping, return_type=dict[str, Any])]

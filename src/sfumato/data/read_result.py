@@ -161,7 +161,8 @@ def finish(
             faults.append(typed.fault)
     all_at_once(
         SourceError,
-        f"{where} has values that do not fit their type (correct the type, or list the code under the column, as missing)",
+        f"{where} has values that do not fit their type (correct the type, list the code under the column, as missing, or say "
+        "under [read] how numbers and dates are written)",
         faults,
     )
     return ReadResult(
@@ -170,7 +171,7 @@ def finish(
         columns,
         frozenset(inferred),
         exact,
-        reading.overridden(form),
+        reading.overridden(form) if form else reading,
     )
 
 

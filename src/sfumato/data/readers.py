@@ -8,13 +8,13 @@ contents.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from sfumato.core.errors import SourceError, forgetting
+from sfumato.core.plain_data import Plain
 from sfumato.core.plain_files import open_plain
 from sfumato.data.read_result import RawTable, ReadResult, Unreadable, finish
 from sfumato.data.readers_csv import CsvOptions, form_evidence, read_csv
@@ -49,7 +49,7 @@ def read_file(
     sheet: str | int | None = None,
     as_text: bool = False,
     unreadable: Unreadable = "refuse",
-    **how: Any,  # keys of a `Reading`
+    **how: object,  # keys of a `Reading`
 ) -> ReadResult:
     """Read a file into an Arrow table; the schema may describe columns that the file does not have.
 
@@ -62,8 +62,10 @@ def read_file(
     """
     file = Path(path)
     where = f"'{path}'"
-    reading = (PLAIN if schema is None else schema.read).overridden(stated_options(how))
-    if schema is not None or reading != PLAIN:
+    reading = PLAIN if schema is None else schema.read
+    if any(value is not None for value in how.values()):
+        reading = reading.overridden(stated_options(how))
+    if reading is not PLAIN:
         schema = (Schema() if schema is None else schema).read_as(reading)
     first_bytes = _probe(file, where)
     ending = _ending(file)
@@ -90,7 +92,7 @@ def is_text_file(path: str | Path) -> bool:
         return False
 
 
-def form_reasons(path: str | Path, reading: Reading, stated: Mapping[str, Any]) -> dict[str, str]:
+def form_reasons(path: str | Path, reading: Reading, stated: Plain) -> dict[str, str]:
     """Why a text file was read with its separator and encoding."""
     said = {name: "stated as an option" for name in ("separator", "encoding") if name in stated}
     return {**form_evidence(Path(path), f"'{path}'", reading.separator or ",", reading.encoding or "utf-8"), **said}

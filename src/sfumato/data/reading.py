@@ -10,13 +10,14 @@ from __future__ import annotations
 import codecs
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 from sfumato.core.declared import Declared, declarations
 from sfumato.core.errors import ParameterError
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.ranges import Each, OneOf, Range, Refused
 from sfumato.data.date_format import DateFormat, DatePattern
 
@@ -119,7 +120,7 @@ class Reading(Declared):
         """The keys."""
         return tuple(each.name for each in declarations(cls))
 
-    def overridden(self, stated: Mapping[str, Any]) -> Reading:  # values of the keys
+    def overridden(self, stated: Plain) -> Reading:  # values of the keys
         """The same with other keys, those that are None left as they are."""
         changes = {name: value for name, value in stated.items() if value is not None}
         return dataclasses.replace(self, **changes) if changes else self
@@ -128,7 +129,7 @@ class Reading(Declared):
         """What is kept for a second table about the same people: separator and encoding of its file are its own."""
         return dataclasses.replace(self, separator=None, encoding=None)
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> PlainDict:
         """The keys that say something, as plain data."""
         listed = {name: getattr(self, name) for name in self.names()}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in listed.items() if value}
@@ -195,14 +196,14 @@ def _compiled(form: str) -> re.Pattern[str]:
     return re.compile(form, re.ASCII)
 
 
-def stated_options(options: Mapping[str, Any]) -> dict[str, Any]:
+def stated_options(options: Plain) -> PlainDict:
     """Options that can only be keys of a reading, checked."""
     if other := [name for name in options if name not in Reading.names()]:
         raise ParameterError(f"unknown option {', '.join(other)}; texts are read by {', '.join(Reading.names())}")
     return stated_reading(options)
 
 
-def stated_reading(options: Mapping[str, Any]) -> dict[str, Any]:
+def stated_reading(options: Plain) -> PlainDict:
     """The keys of a reading among options, checked; those that are None say nothing."""
     stated = {name: options[name] for name in Reading.names() if options.get(name) is not None}
     try:

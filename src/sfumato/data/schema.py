@@ -16,7 +16,7 @@ from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.texts import text_list
 from sfumato.data.frozen import Frozen as Frozen
 from sfumato.data.frozen import ReadingField
-from sfumato.data.reading import Reading
+from sfumato.data.reading import PLAIN, Reading
 
 Role = Literal["identifier", "quasi", "sensitive", "plain", "weight", "unit"]
 Type = Literal["string", "integer", "number", "boolean", "date", "datetime"]
@@ -226,7 +226,7 @@ class Schema(Frozen):
     declared_unit: Literal["record"] | None = Field(default=None, alias="unit")
     columns: dict[str, Column] = Field(default_factory=dict)
     ledger: str | None = Field(default=None, pattern=r"^[0-9a-f]{32}$")
-    read: ReadingField = Reading()
+    read: ReadingField = PLAIN
     unlisted: Literal["refuse", "drop", "plain"] = "refuse"
     folder: str | None = Field(default=None, exclude=True)  # where hierarchy files are looked up
 
@@ -377,7 +377,7 @@ class Schema(Frozen):
             document["ledger"] = self.ledger
         if self.unlisted != "refuse":
             document["unlisted"] = self.unlisted
-        if reading := self.read.to_mapping():
+        if self.read is not PLAIN and (reading := self.read.to_mapping()):
             stated = tomlkit.table()
             for key, value in reading.items():
                 stated[key] = text_list(value) if key == "missing" else value

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.plain_data import Plain
 from sfumato.data.column_types import readable_as
 from sfumato.data.missing_words import code_of_no_value
 from sfumato.data.reading import PLAIN, Reading
@@ -67,7 +68,7 @@ class _Texts:
         return np.flatnonzero(flags[self.coded.codes])
 
 
-def suggest_reading(table: pa.Table, stated: Mapping[str, Any], first_line: int | None = None) -> SuggestedReading:
+def suggest_reading(table: pa.Table, stated: Plain, first_line: int | None = None) -> SuggestedReading:
     """How the text columns of a table are to be read; what is `stated` is taken as it is. `first_line` is the line of the first
     record in its file, None where there are no lines."""
     columns = [_texts(name, table.column(name)) for name in table.column_names if _is_text(table.schema.field(name).type)]
@@ -77,9 +78,9 @@ def suggest_reading(table: pa.Table, stated: Mapping[str, Any], first_line: int 
     choices: dict[str, tuple[str, ...]] = {}
     where = _Places(first_line)
     if not {"decimal", "thousands"} & stated.keys():
-        marks, reason, question = _number_marks(columns, where)
+        marks, because, question = _number_marks(columns, where)
         reading = reading.overridden(marks)
-        reasons |= dict.fromkeys(marks, reason)
+        reasons |= because
         questions += [question] if question else []
     if "date_format" not in stated:
         pattern, reason, options = _date_format(columns, where)
@@ -132,8 +133,8 @@ def counted_columns(count: int) -> str:
 # Numbers ----------------------------------------------------------------------------------------------------------------
 
 
-def _number_marks(columns: Sequence[_Texts], where: _Places) -> tuple[dict[str, str], str, str]:
-    """The marks that read most columns of numbers, and why; a question where two ways read as many differently."""
+def _number_marks(columns: Sequence[_Texts], where: _Places) -> tuple[dict[str, str], dict[str, str], str]:
+    """The marks that read most columns of numbers, and why each; a question where two ways read as many differently."""
     import pyarrow.compute as pc
 
     like = [each for each in columns if len(each.values) and pc.all(pc.match_substring_regex(each.values, _NUMBERLIKE)).as_py()]
@@ -142,29 +143,47 @@ def _number_marks(columns: Sequence[_Texts], where: _Places) -> tuple[dict[str, 
     numbers = [column for column in like if any(column in columns for columns in read.values())]
     most = max(len(columns) for columns in read.values())
     if len(read[PLAIN]) == most:
-        return {}, "", ""
+        return {}, {}, _thousands_or_decimals(numbers)
     best = [each for each in readings if len(read[each]) == most]
     chosen = best[0]
     otherwise = [each for each in best[1:] if (each.decimal or ".") != (chosen.decimal or ".")]
     only = [column for column in read[chosen] if column not in read[PLAIN]]
     if otherwise:
         options = " or ".join(_typed(each) for each in (chosen, otherwise[0]))
-        return {}, "", f"numbers: column {_listed([c.name for c in only])} can be read in two ways; say which: {options}"
+        return {}, {}, f"numbers: column {_listed([c.name for c in only])} can be read in two ways; say which: {options}"
     marks = {key: value for key, value in (("decimal", chosen.decimal), ("thousands", chosen.thousands)) if value is not None}
-    telling = [column.rows(partial(_says, chosen)) for column in only]
-    fullest = max(range(len(only)), key=lambda place: telling[place].size)
-    reason = f"for it: {counted_columns(len(only))} ({where.of(telling[fullest])} of '{only[fullest].name}')"
     against = [column.name for column in numbers if column not in read[chosen]]
-    return marks, reason + (f"; against it: column {_listed(against)}, kept as text" if against else "; against it: none"), ""
+    rest = f"; against it: column {_listed(against)}, kept as text" if against else "; against it: none"
+    return marks, {key: _telling(mark, only, where) + rest for key, mark in marks.items()}, ""
+
+
+def _thousands_or_decimals(numbers: Sequence[_Texts]) -> str:
+    """A question where every number with a point has three digits behind it, as numbers with points between thousands have."""
+    import pyarrow.compute as pc
+
+    pointed = [column for column in numbers if pc.any(pc.match_substring(column.values, ".")).as_py()]
+    thousands = Reading(decimal=",", thousands=".")
+    if not pointed or any(readable_as(column.values, thousands) != "integer" for column in pointed):
+        return ""
+    listed = _listed([column.name for column in pointed])
+    return (
+        f"numbers: every point in column {listed} stands before three digits, and is read as a decimal point (--decimal '.'); if "
+        f"it stands between thousands, say so: {_typed(thousands)}"
+    )
+
+
+def _telling(mark: str, columns: Sequence[_Texts], where: _Places) -> str:
+    """How many columns have numbers with this mark, and where the fullest of them has the first ones."""
+    marked = [(column, column.rows(lambda text: mark in text and code_of_no_value(text) is None)) for column in columns]
+    marked = [(column, rows) for column, rows in marked if rows.size]
+    if not marked:
+        return "for it: numbers without it are read too"
+    column, rows = max(marked, key=lambda entry: entry[1].size)
+    return f"for it: {counted_columns(len(marked))} ({where.of(rows)} of '{column.name}')"
 
 
 def _reads(reading: Reading, column: _Texts) -> bool:
     return readable_as(column.values, reading) in ("integer", "number")
-
-
-def _says(reading: Reading, text: str) -> bool:
-    """Whether a text is a number of this reading and none of the plain ones."""
-    return reading.number(text) is not None and PLAIN.number(text) is None
 
 
 def _typed(reading: Reading) -> str:

@@ -7,12 +7,13 @@ The source decides the engine: files and frames are held in memory, databases st
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sfumato.core.errors import ParameterError, SourceError, Unsupported, forgetting, reported_as
+from sfumato.core.plain_data import Plain
 from sfumato.core.plain_files import refuse_special
 from sfumato.data.microdata import Microdata
 from sfumato.data.reading import PLAIN, Reading, stated_reading
@@ -110,7 +111,7 @@ class _Asked:
     table: str | None
     engine: Engine | None
     unreadable: Unreadable
-    options: Mapping[str, Any]
+    options: Plain
 
     @property
     def types(self) -> dict[str, Type]:
@@ -137,20 +138,28 @@ class _Asked:
                 raise ParameterError(f"{name} is {_OPTIONS[name][1]}")
 
 
-class CodesOfTable(dict[str, Sequence[str]]):
+class CodesOfTable(Mapping[str, Sequence[str]]):
     """Codes for missing values by column; those of the whole table for every other column."""
 
     def __init__(self, columns: Mapping[str, Sequence[str]], others: Sequence[str]) -> None:
-        super().__init__(columns)
+        self._columns = columns
         self._others = others
+
+    def __getitem__(self, name: str) -> Sequence[str]:
+        """The codes of a column."""
+        return self._columns.get(name, self._others)
+
+    def __iter__(self) -> Iterator[str]:
+        """The columns with codes of their own."""
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        """How many have some."""
+        return len(self._columns)
 
     def __bool__(self) -> bool:
         """Whether there are any codes."""
-        return bool(len(self) or self._others)
-
-    def get(self, name: str, default: Any = None) -> Any:  # the type of a mapping's `get`
-        """The codes of a column."""
-        return super().get(name, self._others or default)
+        return bool(self._columns or self._others)
 
 
 def _schema(source: SchemaLike | None) -> Schema | None:

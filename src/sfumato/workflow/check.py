@@ -7,7 +7,7 @@ written.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.params import parameters
-from sfumato.core.plain_data import PlainDict
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.microdata import Microdata
 from sfumato.data.reading import PLAIN, Reading, stated_options
@@ -193,7 +193,7 @@ def check(
     original: TableLike = None,
     population: TableLike = None,
     suppressed: Suppressed = "class",
-    **reading: Any,  # keys of a `Reading`
+    **reading: object,  # keys of a `Reading`
 ) -> TableCheck:
     """Measure a table: every number it keeps, and the guarantees that are asked for.
 
@@ -275,7 +275,7 @@ def _guessed(rows: pa.Table) -> tuple[Schema, list[str]]:
     return Schema(columns={name: Column(role=roles[name]) for name in (*quasi, *sensitive, *unit)}), [notice]
 
 
-def _released(source: Any, reading: Reading, stated: Mapping[str, Any]) -> pa.Table:
+def _released(source: Any, reading: Reading, stated: Plain) -> pa.Table:
     """The rows as they are: generalised values no longer have the types that the schema declares. The marks of the schema's
     reading hold where the file has its separator."""
     import pyarrow as pa

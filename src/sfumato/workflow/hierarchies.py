@@ -4,12 +4,11 @@ examples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import MissingColumn, SchemaError
-from sfumato.core.plain_data import PlainDict
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.relation import COUNT
@@ -27,7 +26,7 @@ def preview(
     *,
     column: str | None = None,
     data: TableLike = None,
-    **reading: Any,  # keys of a `Reading`
+    **reading: object,  # keys of a `Reading`
 ) -> dict[str, list[PlainDict]]:
     """The levels of a hierarchy file, or of every quasi-identifier of a schema.
 
@@ -63,7 +62,7 @@ def levels_of(tree: Hierarchy) -> list[PlainDict]:
     return levels
 
 
-def _tree(schema: Schema, name: str, data: Any, reading: Mapping[str, Any]) -> Hierarchy:
+def _tree(schema: Schema, name: str, data: Any, reading: Plain) -> Hierarchy:
     described = schema.columns[name]
     if data is None:
         values = [*(described.domain or ())]

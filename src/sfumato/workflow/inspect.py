@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import InputError, SourceError, forgetting
+from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
 from sfumato.data.profile import Profile, profile_table
 from sfumato.data.reading import PLAIN, stated_reading
@@ -52,18 +53,18 @@ def inspect(
     return profile
 
 
-def suggested(source: TableLike, table: str | None = None, **options: Any) -> Microdata:  # options of `read`
+def suggested(source: TableLike, table: str | None = None, **reading: object) -> Microdata:
     """The table with the roles that its profile suggests, for a first look; its owner should check them."""
     from sfumato.data.suggested_schema import starting_schema
     from sfumato.engines.sources import read
 
-    data, reading = _look(source, table, options)
+    data, suggestion = _look(source, table, reading)
     refuse_record_for_names(data)
-    profile = replace(profile_table(data), reading=reading)
+    profile = replace(profile_table(data), reading=suggestion)
     return read(source, starting_schema(profile, dataset_id(source, table)), table=table)
 
 
-def _look(source: TableLike, table: str | None, options: Mapping[str, Any]) -> tuple[Microdata, SuggestedReading]:
+def _look(source: TableLike, table: str | None, options: Plain) -> tuple[Microdata, SuggestedReading]:
     """The table, its texts read as they seem to be written, and why; under a schema as that says, in an engine in plain forms."""
     from sfumato.data.readers import form_reasons, is_text_file
     from sfumato.data.suggested_reading import suggest_reading

@@ -21,7 +21,7 @@ from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.progress import Progress, silent
 from sfumato.data.frozen import Frozen, ReadingField
-from sfumato.data.reading import Reading
+from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Schema
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Recipe(Frozen):
     guarantee: tuple[dict[str, Any], ...] = ()
     method: dict[str, Any] | None = None
     checks: RecipeChecks = RecipeChecks()
-    read: ReadingField = Reading()
+    read: ReadingField = PLAIN
     table: str | None = None
     least_level: dict[str, int] = Field(default_factory=dict)
     greatest_level: dict[str, int] = Field(default_factory=dict)

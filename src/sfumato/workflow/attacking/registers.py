@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import InputError, ParameterError, VerificationFailed
+from sfumato.core.plain_data import Plain
 from sfumato.core.view import View
 from sfumato.data.microdata import Microdata
 from sfumato.data.reading import PLAIN
@@ -40,7 +41,7 @@ def read_register(
     *,
     aligned: bool,
     table: str | None = None,
-    reading: Mapping[str, Any] | None = None,
+    reading: Plain | None = None,
 ) -> Microdata:
     """The register with the types and missing codes of the releases, or of the first one's owner where it is the very table that
     was masked, or where the owner's folder knows who is who. What was read under a schema of its own stays as it is; `reading`

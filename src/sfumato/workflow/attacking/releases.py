@@ -15,7 +15,7 @@ from sfumato.core import registry
 from sfumato.core.declared import declarations
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported, VerificationFailed, as_name
 from sfumato.core.params import require
-from sfumato.core.plain_data import PlainDict
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import AnyAttack, Attack, AttackResult, View
 from sfumato.data.hierarchy import Hierarchy
@@ -66,7 +66,7 @@ def attack(
     *,
     register: TableLike = None,
     table: str | None = None,
-    reading: Mapping[str, Any] | None = None,
+    reading: Plain | None = None,
     earlier: Sequence[Attackable] = (),
     only: Attacked | Sequence[Attacked] = (),
     knowledge: Mapping[str, object] = MappingProxyType({}),

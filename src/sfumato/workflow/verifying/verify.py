@@ -63,7 +63,7 @@ def verify(
     allow_demonstration: bool = False,
     data: TableLike = None,
     table: str | None = None,
-    **reading: Any,  # keys of a `Reading`
+    **reading: object,  # keys of a `Reading`
 ) -> Verification:
     """Check the release in `folder` (the one with `public/` in it, or the public folder itself).
 
