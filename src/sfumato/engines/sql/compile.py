@@ -7,7 +7,7 @@ never reach its parser.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal as OneOf
@@ -35,6 +35,7 @@ class PhysicalTable:
 
     `columns` translates names where the engine calls a column differently. `clean` says that the values are
     already in their one form (uploaded by us), so that no conversion is needed. `rows` are the rows themselves, as a query.
+    `texts` rewrites the texts of columns into the forms that the engine casts.
     """
 
     path: tuple[str, ...]
@@ -43,6 +44,7 @@ class PhysicalTable:
     columns: Mapping[str, str] = field(default_factory=dict)
     clean: bool = False
     rows: exp.Subquery | None = field(default=None, repr=False)
+    texts: Mapping[str, Callable[[exp.Expression], exp.Expression]] = field(default_factory=dict, repr=False)
 
     def expression(self) -> exp.Expression:
         """The table as it stands after FROM."""
@@ -158,7 +160,8 @@ class _Compiler:
         alias = self.alias()
         shown = []
         for entry in plan.columns:
-            raw = exp.column(identifier(table.columns.get(entry.name, entry.name)), table=alias)
+            raw: exp.Expression = exp.column(identifier(table.columns.get(entry.name, entry.name)), table=alias)
+            raw = table.texts[entry.name](raw) if entry.name in table.texts else raw
             value = raw if table.clean else stored_value(raw, entry, self.dialect)
             shown.append(self.named(entry.name, value))
         source = exp.alias_(table.expression(), alias, table=True)
