@@ -221,6 +221,12 @@ def _refuse_learnt_trees(schema: Schema, guarantees: Sequence[ClassGuarantee]) -
         spec = None if column is None else column.hierarchy
         if column is None or spec is None:
             continue
+        if spec.leaves == "data":
+            raise ParameterError(
+                f"the hierarchy file of '{name}' lists the values that occur, those of suppressed records too, and a promise "
+                'about distances over such a tree publishes it. Look through the list, declare it (delete leaves = "data"), or '
+                "choose another distance."
+            )
         if spec.made_of_values:
             how = "groups by frequency are" if spec.kind == "frequency" else "a mask without a width is"
             raise ParameterError(

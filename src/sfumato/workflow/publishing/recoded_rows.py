@@ -103,7 +103,7 @@ def about_search(
     ranged = _ranged(plan.schema, ranges, table)
     transparency = _transparency(outcome, request, ranged) | {"written_as": written_as(request.people, plan.keep)}
     ends = [", ".join(ranged).join(ENDS_OF_RANGES)] if ranged else []
-    return transparency, (*_widths_left_open(plan.schema), *ends)
+    return transparency, (*_widths_left_open(plan.schema), *_lists_of_values(plan.schema), *ends)
 
 
 def trees_of(codes: ClassTable) -> dict[str, Hierarchy]:
@@ -158,6 +158,20 @@ def _widths_left_open(schema: Schema) -> tuple[str, ...]:
         f"column '{name}' is masked without a declared width: the longest value, which may be of a record that is not released, "
         "sets the length of every text. Declare width in its hierarchy unless all values have one length."
         for name in open_masks
+    )
+
+
+def _lists_of_values(schema: Schema) -> tuple[str, ...]:
+    """Trees in files that list the values of the data: they are published as every declared tree is."""
+    listed = [
+        name
+        for name in (*schema.quasi, *schema.sensitive)
+        if (spec := schema.columns[name].hierarchy) is not None and spec.leaves == "data"
+    ]
+    return tuple(
+        f"the published hierarchy of column '{name}' lists the values that occur in the data, also those of records that are not "
+        'released. Look through the file, delete or add values, and delete leaves = "data" once it says what may occur.'
+        for name in listed
     )
 
 
