@@ -3,8 +3,8 @@
 Texts are compared as plain words: lower case, without accents and punctuation. Values with the same words, in any order, are
 alike; so are values that differ in few letters (edit distance), or share most of their words. From the most frequent value on,
 each joins the most similar group before it or begins one of its own, so that no chain of small differences leads far, and the
-outcome depends on the values and counts alone. Letters are compared only between values that begin or end alike, or share a
-word.
+outcome depends on the values and counts alone. Letters are compared only between values that begin or end alike, of each with the
+200 most frequent such groups at most.
 Levenshtein, "Binary codes capable of correcting deletions, insertions, and reversals", Soviet Physics Doklady 10(8), 1966.
 """
 
@@ -21,8 +21,10 @@ from sfumato.core.errors import ParameterError
 MOST_VALUES = 5_000
 _SHARED_WORDS = 0.6  # of all words of two values, from which on they are alike
 _ENDS = 2  # letters at the beginning or end that have to agree before letters are compared
+_MOST_COMPARED = 200
 _LETTERS_PER_SLIP = 5
 _MOST_SLIPS = 2
+_LETTERS_OF_A_NAME, _MOST_SLIPS_OF_A_NAME = 3, 3  # of what is looked up in a list
 _LETTERS = str.maketrans({"ß": "ss", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "æ": "ae", "Æ": "AE", "œ": "oe", "&": " and "})
 
 
@@ -50,38 +52,52 @@ def similar_groups(values: Sequence[str], counts: Sequence[int]) -> list[list[st
     leaders: list[str] = []
     by_words: dict[str, int] = {}
     by_word: dict[str, list[int]] = defaultdict(list)
-    by_end: dict[tuple[bool, str], list[int]] = defaultdict(list)
+    ends = _Ends()
     for value in (values[i] for i in order):
         words = plain_words(value)
         same = " ".join(sorted(words.split())) or value
         place = by_words.get(same)
         if place is None:
-            place = _most_similar(words, leaders, by_word, by_end)
+            place = _most_similar(words, leaders, by_word, ends)
         if place is None:
             place = len(groups)
             groups.append([])
             leaders.append(words)
             for word in set(words.split()):
                 by_word[word].append(place)
-            for end in _ends(words):
-                by_end[end].append(place)
+            ends.add(words, place)
         by_words[same] = place
         groups[place].append(value)
     return groups
 
 
-def _ends(words: str) -> tuple[tuple[bool, str], ...]:
-    return ((True, words[:_ENDS]), (False, words[-_ENDS:])) if len(words) > _ENDS else ()
+class _Ends:
+    """Places of texts by their first and last letters."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[bool, str], list[int]] = defaultdict(list)
+
+    def add(self, words: str, place: int) -> None:
+        """One more text; places are added in their order."""
+        for end in self._of(words):
+            self._places[end].append(place)
+
+    def alike(self, words: str) -> list[int]:
+        """The first places of texts that begin or end as this one does."""
+        places = {place for end in self._of(words) for place in self._places.get(end, ())[:_MOST_COMPARED]}
+        return sorted(places)[:_MOST_COMPARED]
+
+    @staticmethod
+    def _of(words: str) -> tuple[tuple[bool, str], ...]:
+        return ((True, words[:_ENDS]), (False, words[-_ENDS:])) if len(words) > _ENDS else ()
 
 
-def _most_similar(
-    words: str, leaders: Sequence[str], by_word: dict[str, list[int]], by_end: dict[tuple[bool, str], list[int]]
-) -> int | None:
+def _most_similar(words: str, leaders: Sequence[str], by_word: dict[str, list[int]], ends: _Ends) -> int | None:
     """The group that differs in the fewest letters, else the one that shares the most words."""
     slips: dict[int, int] = {}
-    for place in sorted({place for end in _ends(words) for place in by_end.get(end, ())}):
+    for place in ends.alike(words):
         most = _slips_allowed(words, leaders[place])
-        distance = edit_distance(words, leaders[place], most)
+        distance = edit_distance(words, leaders[place], most) if most else 1  # equal words were looked up before
         if distance <= most:
             slips[place] = distance
     if slips:
@@ -126,7 +142,7 @@ def edit_distance(one: str, other: str, most: int) -> int:
 
 def nearest_values(values: Sequence[str], choices: Sequence[str]) -> dict[str, str]:
     """For each value the choice that it may be a misspelling of, where there is one: the same plain words, or the fewest
-    letters away and at most one letter in three. A proposal for a person to look at.
+    letters away, at most one in three and three in all, among those that begin or end alike. A proposal for a person to look at.
 
     >>> nearest_values(["Columbia", "Mars"], ["Colombia", "Cuba", "France"])
     {'Columbia': 'Colombia'}
@@ -134,22 +150,23 @@ def nearest_values(values: Sequence[str], choices: Sequence[str]) -> dict[str, s
     plain: dict[str, str] = {}
     for choice in choices:
         plain.setdefault(plain_words(choice), choice)
+    listed, ends = list(plain), _Ends()
+    for place, words in enumerate(listed):
+        ends.add(words, place)
     misspelt: dict[str, str] = {}
     for value in values:
         words = plain_words(value)
-        if words and (nearest := _nearest(words, plain)) is not None:
-            misspelt[value] = nearest
+        near = words if words in plain else _nearest(words, [listed[place] for place in ends.alike(words)])
+        if near:
+            misspelt[value] = plain[near]
     return misspelt
 
 
-def _nearest(words: str, choices: dict[str, str]) -> str | None:
-    """The choice that is the fewest letters away, the first of several; `choices` by their plain words."""
-    nearest = choices.get(words)
-    fewest = len(words) // 3 if nearest is None else 0
-    for other, choice in choices.items():
-        if fewest < 1:
-            break
-        distance = edit_distance(words, other, fewest)
+def _nearest(words: str, choices: Sequence[str]) -> str | None:
+    """The choice that is the fewest letters away, the first of several."""
+    nearest, fewest = None, min(len(words) // _LETTERS_OF_A_NAME, _MOST_SLIPS_OF_A_NAME)
+    for choice in choices:
+        distance = edit_distance(words, choice, fewest) if fewest else 1
         if distance <= fewest:
             nearest, fewest = choice, distance - 1
     return nearest
