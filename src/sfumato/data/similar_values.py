@@ -104,7 +104,9 @@ def _most_similar(words: str, leaders: Sequence[str], by_word: dict[str, list[in
         return min(slips, key=lambda place: (slips[place], place))
     tokens = set(words.split())
     shared = Counter(place for word in tokens for place in by_word.get(word, ()))
-    overlap = {place: common / len(tokens | set(leaders[place].split())) for place, common in shared.items()}
+    # with fewer words in common than this share of the value's own, they are fewer than it of both
+    shares = {place: common for place, common in shared.items() if common >= _SHARED_WORDS * len(tokens)}
+    overlap = {place: common / len(tokens | set(leaders[place].split())) for place, common in shares.items()}
     enough = [place for place, part in overlap.items() if part >= _SHARED_WORDS]
     return min(enough, key=lambda place: (-overlap[place], place)) if enough else None
 
