@@ -6,6 +6,7 @@ from sfumato.workflow.attacking.releases import attack as attack
 from sfumato.workflow.check import check as check
 from sfumato.workflow.comparing.compare import compare as compare
 from sfumato.workflow.inspect import inspect as inspect
+from sfumato.workflow.new_hierarchy import new_hierarchy as new_hierarchy
 from sfumato.workflow.protect import mask as mask
 from sfumato.workflow.protect import protect as protect
 from sfumato.workflow.publishing.publish import publish as publish

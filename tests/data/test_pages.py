@@ -21,7 +21,8 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", ["data.md", "hierarchies.md"])
-def test_examples_run(page: str) -> None:
+def test_examples_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for number, example in enumerate(blocks(page, "python"), 1):
         exec(compile(example, f"{page}, example {number}", "exec"), names)

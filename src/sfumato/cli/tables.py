@@ -1,4 +1,4 @@
-"""Commands about a table that is not published yet: inspect, protect, check, hierarchy."""
+"""Commands about a table that is not published yet: inspect, protect, check."""
 
 from __future__ import annotations
 
@@ -47,7 +47,6 @@ def register(app: typer.Typer) -> None:
     app.command()(reads_a_table(inspect))
     app.command()(reads_a_table(protect))
     app.command()(reads_a_table(check))
-    app.command()(reads_a_table(hierarchy))
 
 
 def inspect(
@@ -282,37 +281,6 @@ def check(
     answer(facts, lines, json)
     if not measured.holds:
         raise typer.Exit(1)
-
-
-def hierarchy(
-    schema: Annotated[str, typer.Argument(help="A schema (TOML), or a hierarchy file (.csv).")],
-    column: Annotated[str | None, typer.Option("--column", "-c", help="Only this column.")] = None,
-    data: Annotated[str | None, typer.Option("--data", "-d", help="Check it against the values of this table.")] = None,
-    json: Json = False,
-    *,
-    reading: PlainDict,
-) -> None:
-    """Preview and validate hierarchies: how many values are left at each level, with examples."""
-    from sfumato.report.wording import counted
-    from sfumato.workflow.hierarchies import preview
-
-    if reading and data is None:
-        raise ParameterError(f"{', '.join(_option(name) for name in reading)}: say how --data is read; pass --data as well.")
-    levels_by_column = preview(schema, column=column, data=data, **reading)
-    lines = []
-    for name, levels in levels_by_column.items():
-        lines += [f"{name}: {counted(levels[0]['values'], 'value')}, {counted(len(levels) - 1, 'level')} of generalisation"]
-        rows = [
-            (
-                str(level["level"]),
-                f"{level['values']:,}",
-                f"{level['loss']:.3f}",
-                "  ".join(level["examples"]),
-            )
-            for level in levels
-        ]
-        lines += [*(f"  {line}" for line in table_lines(("level", "values", "loss", "examples"), rows)), ""]
-    answer(levels_by_column, lines, json)
 
 
 def _recipe(source: str, options: dict[str, Any]) -> Recipe:

@@ -15,6 +15,8 @@ from sfumato.data.hierarchy_builders import from_intervals as from_intervals
 from sfumato.data.hierarchy_builders import from_mask as from_mask
 from sfumato.data.hierarchy import from_tree as from_tree
 from sfumato.data.hierarchy_builders import from_values as from_values
+from sfumato.data.proposed_hierarchy import ProposedHierarchy as ProposedHierarchy
+from sfumato.data.schema_edits import write_hierarchy as write_hierarchy
 
 # reading and writing
 from sfumato.data.read_result import ReadResult as ReadResult

@@ -58,6 +58,7 @@ class HierarchySpec(Frozen):
     )  # of `mask`: size of the full domain per masked character (10 for digits)
     ranges: bool = False  # of an ordered column: the default search may show narrower ranges of its own
     missing: Literal["refuse", "root"] = "refuse"  # values not in the hierarchy: an error, or a leaf right below the root
+    leaves: Literal["declared", "data"] = "declared"  # of `file`: declared, or the values that occur
     _verbatim: bool = PrivateAttr(default=False)
 
     @property
@@ -78,7 +79,7 @@ class HierarchySpec(Frozen):
     @property
     def made_of_values(self) -> bool:
         """Whether the tree itself depends on which values occur, and how often, whoever wrote its description."""
-        return self.kind == "frequency" or (self.kind == "mask" and self.width is None)
+        return self.kind == "frequency" or (self.kind == "mask" and self.width is None) or self.leaves == "data"
 
     @property
     def cut_levels(self) -> tuple[tuple[float, ...], ...]:
@@ -103,6 +104,8 @@ class HierarchySpec(Frozen):
             sound = widths and all(0 < width <= _WIDEST for width in widths) and list(widths) == sorted(set(widths))
             if widths is not None and not sound:
                 raise ValueError(f"{what} must be a list of growing positive numbers, none above {_WIDEST:.0e}")
+        if self.leaves == "data" and self.file is None:
+            raise ValueError('leaves = "data" is for a hierarchy in a file, whose values were listed from the data')
         if self.cuts is not None and not (
             self.cuts and all(abs(cut) <= _WIDEST for cut in self.cuts) and list(self.cuts) == sorted(set(self.cuts))
         ):

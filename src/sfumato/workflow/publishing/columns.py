@@ -214,8 +214,16 @@ def _check_guarantees(guarantees: Sequence[ClassGuarantee], population: bool) ->
 
 
 def _refuse_learnt_trees(schema: Schema, guarantees: Sequence[ClassGuarantee]) -> None:
-    """A promise about distances over the tree of a sensitive column publishes that tree: it must not depend on the records, of
-    which some may be suppressed."""
+    """A tree that is published must not depend on the records, of which some may be suppressed: those of files are, and that of a
+    sensitive column over which a promise measures distances."""
+    for name in (*schema.quasi, *schema.sensitive):
+        spec = schema.columns[name].hierarchy
+        if spec is not None and spec.leaves == "data":
+            raise ParameterError(
+                f"the hierarchy file of '{name}' lists the values that occur in the data, those of suppressed records too, and a "
+                "release publishes it. Look through the file: take out values that would give somebody away, and add others that "
+                'may occur. Then delete leaves = "data" in the schema, which declares the list.'
+            )
     for name in _measured_over_trees(guarantees):
         column = schema.columns.get(name)
         spec = None if column is None else column.hierarchy
