@@ -108,7 +108,7 @@ def new(
     write: Annotated[bool, typer.Option("--write", help="Write the hierarchy into the schema as well.")] = False,
     declared: Annotated[
         bool,
-        typer.Option("--declared", help="Declare that the values listed are those that may occur, which everybody may read."),
+        typer.Option("--declared", help="Declare the list: the values are those that may occur, and no secret."),
     ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the files and the hierarchy in the schema.")] = False,
     k: K = 5,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import ParameterError, forgetting
+from sfumato.core.plain_data import Plain
 from sfumato.data.group_lists import looked_up, parse_groups, read_groups
 from sfumato.data.hierarchy import ROOT, Hierarchy
 from sfumato.data.proposed_hierarchy import ProposedHierarchy, refuse_too_many
@@ -58,7 +59,8 @@ def new_hierarchy(
     _check(kind, groups, similar, tree, levels)
     from sfumato.engines.sources import read
 
-    people = read(data, schema, table=table, **reading)
+    stated: Plain = reading
+    people = read(data, schema, table=table, **stated)
     values, counts, missing = _values(people, column)
     refuse_too_many(values, column)
     evidence = listing.evidence(column, values, counts)
