@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.kernels.classes import checks as class_checks
+from sfumato.kernels.classes.closeness import closeness
 from sfumato.kernels.compiled import Kernel
 
 Counts = tuple[int, ...]
@@ -75,7 +76,7 @@ def test_equal_distance(given_counts: Counts, shares: np.ndarray, t: float) -> N
     def keeps(part: np.ndarray) -> bool:
         return 0.5 * np.abs(part / part.sum() - shares).sum() <= t + class_checks.SLACK
 
-    holds_as_a_bound(class_checks.closeness, given_counts, keeps, groups, shares, t, np.zeros(1, dtype=np.int64))
+    holds_as_a_bound(closeness, given_counts, keeps, groups, shares, t, np.zeros(1, dtype=np.int64))
 
 
 @given(counts, references, tenths)
@@ -90,7 +91,7 @@ def test_hierarchical_distance(given_counts: Counts, shares: np.ndarray, t: floa
         coarse = abs(share[:2].sum() - shares[:2].sum())
         return (fine + coarse) / 2 <= t + class_checks.SLACK
 
-    holds_as_a_bound(class_checks.closeness, given_counts, keeps, groups, reference, t, np.zeros(1, dtype=np.int64))
+    holds_as_a_bound(closeness, given_counts, keeps, groups, reference, t, np.zeros(1, dtype=np.int64))
 
 
 @given(counts, references, tenths)

@@ -66,7 +66,8 @@ def recursive(draw: DrawFn) -> tuple[Any, ...]:
 def closeness(draw: DrawFn) -> tuple[Any, ...]:
     width = draw(st.integers(1, 5))
     shares = draw(distribution(width))
-    rows = [np.arange(width)]
+    alone = np.array(draw(st.one_of(st.just(range(width)), st.permutations(range(width)))))  # a number of its own for each value
+    rows = [alone]
     if draw(st.booleans()):
         parents = np.sort(np.array(draw(st.lists(st.integers(0, 2), min_size=width, max_size=width))))
         rows.append(width + np.unique(parents, return_inverse=True)[1])
@@ -76,7 +77,8 @@ def closeness(draw: DrawFn) -> tuple[Any, ...]:
         np.add.at(reference, level, shares)
     sizes = draw(totals(width))
     need = np.array(draw(st.lists(st.sampled_from([0, 0, 4, -1]), min_size=len(sizes), max_size=len(sizes))), dtype=np.int64)
-    return sizes, 3, width, groups, reference, draw(SHARES), need
+    times = draw(st.sampled_from([1, 1, 30]))  # more classes than are looked at side by side
+    return np.tile(sizes, (times, 1)), 3, width, groups, reference, draw(SHARES), np.tile(need, times)
 
 
 @st.composite

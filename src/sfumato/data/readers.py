@@ -8,6 +8,7 @@ contents.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,27 @@ def read_parquet_bytes(content: bytes, schema: Schema | None = None) -> ReadResu
     return finish(_read_parquet(content, "the table"), "the table", schema)
 
 
+def parquet_names(source: Path | bytes) -> list[str]:
+    """The names of the columns of a Parquet file, or its content."""
+    import pyarrow.parquet as pq
+
+    try:
+        return list(pq.read_schema(_opened(source)).names)
+    except (OSError, UnicodeDecodeError, pa.ArrowException):
+        raise _damaged(_place(source)) from None
+
+
+def parquet_columns(source: Path | bytes, schema: Schema | None = None) -> Iterator[pa.Table]:
+    """A Parquet file, or its content, as `read_file` reads it, but one column at a time, each as a table of its own."""
+    where = _place(source)
+    for name in parquet_names(source):
+        yield finish(_read_parquet(source, where, [name]), where, schema).table
+
+
+def _place(source: Path | bytes) -> str:
+    return "the table" if isinstance(source, bytes) else f"'{source}'"
+
+
 def _columnar(file: Path, where: str, ending: str, first_bytes: bytes) -> RawTable | None:
     """The table in a Parquet or Arrow file; None where the file is read as text."""
     if ending in _PARQUET or (ending not in (*_ARROW, *_TEXT) and first_bytes.startswith(b"PAR1")):
@@ -140,18 +162,22 @@ def _probe(file: Path, where: str) -> bytes:
     return head
 
 
-def _read_parquet(source: Path | bytes, where: str) -> RawTable:
-    """Read a Parquet file, or its content; an index that pandas stored as a column is left out."""
+def _read_parquet(source: Path | bytes, where: str, chosen: list[str] | None = None) -> RawTable:
+    """Read a Parquet file, or its content, or some columns of it; an index that pandas stored as a column is left out."""
     import pyarrow.parquet as pq
 
     try:
         fields = pq.read_schema(_opened(source))
         texts = [field.name for field in fields if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
-        table = pq.ParquetFile(_opened(source), read_dictionary=texts).read()
+        table = pq.ParquetFile(_opened(source), read_dictionary=texts).read(columns=chosen)
         table.validate(full=True)
         return RawTable.of(table)
     except (OSError, UnicodeDecodeError, pa.ArrowException):
-        raise SourceError(f"{where} is not a complete Parquet file: it is damaged, cut short or of another format") from None
+        raise _damaged(where) from None
+
+
+def _damaged(where: str) -> SourceError:
+    return SourceError(f"{where} is not a complete Parquet file: it is damaged, cut short or of another format")
 
 
 def _opened(source: Path | bytes) -> Any:

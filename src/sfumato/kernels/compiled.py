@@ -28,11 +28,10 @@ _ready: bool | None = None
 class Kernel(Generic[P, R]):
     """A function in two forms: machine code when it has been compiled before, NumPy otherwise."""
 
-    def __init__(self, plain: Callable[P, R], signature: str, twin: Callable[P, R], *, reorders: bool = False) -> None:
+    def __init__(self, plain: Callable[P, R], signature: str, twin: Callable[P, R]) -> None:
         self.plain = plain
         self.signature = signature
         self.twin = twin
-        self.reorders = reorders
         self.__doc__ = plain.__doc__
         self.__name__ = plain.__name__
         self._chosen: Callable[P, R] | None = None
@@ -48,8 +47,7 @@ class Kernel(Generic[P, R]):
         """The machine code, from Numba's cache when it is there."""
         import numba
 
-        rules = {"reassoc", "nsz", "nnan"} if self.reorders else False
-        return cast("Callable[P, R]", numba.njit(self.signatures, cache=True, nogil=True, fastmath=rules)(self.plain))
+        return cast("Callable[P, R]", numba.njit(self.signatures, cache=True, nogil=True)(self.plain))
 
     @property
     def signatures(self) -> list[str]:
@@ -57,15 +55,14 @@ class Kernel(Generic[P, R]):
         return list(dict.fromkeys(self.signature.replace("count[", f"{kind}[") for kind in ("int64", "int32")))
 
 
-def kernel(signature: str, twin: Callable[P, R], *, reorders: bool = False) -> Callable[[Callable[P, R]], Kernel[P, R]]:
+def kernel(signature: str, twin: Callable[P, R]) -> Callable[[Callable[P, R]], Kernel[P, R]]:
     """Register a kernel with its signature and its NumPy twin.
 
-    `count` in a signature stands for integers of 64 and of 32 bits. A kernel that `reorders` may add up in any order, so that
-    several numbers are added at once; its numbers are finite.
+    `count` in a signature stands for integers of 64 and of 32 bits.
     """
 
     def wrap(plain: Callable[P, R]) -> Kernel[P, R]:
-        return Kernel(plain, signature, twin, reorders=reorders)
+        return Kernel(plain, signature, twin)
 
     return wrap
 

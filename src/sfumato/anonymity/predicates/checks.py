@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core.guarantees.base import TOLERANCE
 from sfumato.data.class_table import SensitiveAttribute
 from sfumato.kernels.classes import checks as class_checks
+from sfumato.kernels.classes.closeness import closeness
 
 NO_BOUND = -1
 #: From here on e^δ allows every share that is not 0, and e^-δ none less; beyond it numbers would be infinite.
@@ -99,7 +100,7 @@ class DiversityCheck:
 
 @dataclass(frozen=True, eq=False)
 class Closeness:
-    """t-closeness: `distance` decides how values are grouped; see `kernels.classes.checks.closeness`."""
+    """t-closeness: `distance` decides how values are grouped; see `kernels.classes.closeness`."""
 
     distance: str
     start: int
@@ -141,7 +142,7 @@ class Closeness:
     def among(self, totals: Int, need: Int) -> Int:
         """Fill in what the classes need whose `need` is 0, without copying them."""
         groups, reference = self._grouped
-        return class_checks.closeness(totals, self.start, self.width, groups, reference, self.t, need)
+        return closeness(totals, self.start, self.width, groups, reference, self.t, need)
 
     @cached_property
     def _grouped(self) -> tuple[Int, Real]:

@@ -35,7 +35,7 @@ _SMALL_CACHE = 64 * 1024 * 1024
 class NodeFamily:
     """The nodes that differ in the last attributes of the order only, and what counting them together takes."""
 
-    def __init__(self, tables: NodeTables, attributes: list[int], place: list[list[int]]) -> None:
+    def __init__(self, tables: NodeTables, attributes: list[int], place: list[list[int]], base: list[Real]) -> None:
         self.attributes = attributes
         heights = [tables.heights[a] for a in attributes]
         self.levels = np.array(list(product(*(range(height + 1) for height in heights))), dtype=np.int64)
@@ -47,10 +47,12 @@ class NodeFamily:
         self.places = np.zeros((len(self.levels), len(tables.order)), dtype=np.int64)
         for a, levels in zip(attributes, self.levels.T, strict=True):
             self.places[:, a] = np.array(place[a])[levels]
+        self.base = np.sum([base[a][levels] for a, levels in zip(attributes, self.levels.T, strict=True)], axis=0)
 
     def nodes(self, node: Levels) -> Int:
         """All members, with the other levels as this node has them."""
-        nodes = np.tile(np.array(node, dtype=np.int64), (len(self.levels), 1))
+        nodes = np.empty((len(self.levels), len(node)), dtype=np.int64)
+        nodes[:] = node
         nodes[:, self.attributes] = self.levels
         return nodes
 
@@ -67,7 +69,7 @@ class Survivors:
         self.families: list[NodeFamily | None] = [None] * len(order)
         for depth in range(len(order)):
             if math.prod(tables.heights[a] + 1 for a in order[depth:]) <= FAMILY or depth == len(order) - 1:
-                self.families[depth] = NodeFamily(tables, order[depth:], self._place)
+                self.families[depth] = NodeFamily(tables, order[depth:], self._place, self.base)
         self._to_top = [
             _side_by_side([tables.change(a, 0, tables.heights[a]) for a in order[depth:]]) for depth in range(len(order))
         ]
@@ -101,10 +103,10 @@ class Survivors:
             places[:, a] = self._place[a][level]
         need = tables.promises.needs(totals)
         counts, lost = kept_in_family(keys, totals, need, starts, tables.shifts, tables.masks, places, self._losses)
-        base = sum(part[levels] for part, levels in zip(self.base, nodes.T, strict=True))
+        base = family.base[chosen] + sum(self.base[a][level] for a, level in zip(tables.order, prefix, strict=False))
         # what all records lose, less what the kept ones lose, is what the suppressed ones would
         gone = self.records - counts[:, [0, 2]]
-        penalties = np.maximum((gone + lost) / tables.records - np.asarray(base)[:, None], 0.0)
+        penalties = np.maximum((gone + lost) / tables.records - base[:, None], 0.0)
         return NodeVerdicts(nodes, gone[:, 0], penalties[:, 0], gone[:, 1], penalties[:, 1], counts[:, 1])
 
     def _family(self, node: Levels) -> tuple[Levels, Classes, NodeFamily]:

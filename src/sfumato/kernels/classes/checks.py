@@ -22,10 +22,6 @@ Int = NDArray[np.int64]
 Real = NDArray[np.float64]
 SLACK = 1e-12
 _STEPS = 6  # of a bisection: each halves the slack of a bound
-_NEWTON = 3  # of Newton's method: nearly always enough
-_FLAT = 1e-5  # slopes below this are no divisors
-_ABOVE = 1.0 + 1e-9  # more than the rounding error of a zero
-_CLEARLY = 1e-9  # more than the rounding error of a sum
 #: c · tail is rounded; a tie must fail, so the product is lowered by more than its rounding error
 _BELOW = 1.0 - 2.0**-51
 
@@ -208,109 +204,6 @@ def recursive(totals: Int, start: int, width: int, c: float, least: int) -> Int:
             if ranked[column] > cap:
                 excess += ranked[column] - cap
         need[row] = max(1, excess)
-    return need
-
-
-def _closeness_numpy(totals: Int, start: int, width: int, group_of: Int, shares: Real, t: float, need: Int) -> Int:
-    levels, groups = group_of.shape[0], shares.size
-    looked_at = np.flatnonzero((need == 0) & (totals[:, start : start + width].sum(axis=1) > 0))
-    counts = totals[looked_at, start : start + width].astype(np.float64)
-    grouped = np.zeros((counts.shape[0], groups))
-    for level in range(levels):
-        np.add.at(grouped.T, group_of[level], counts.T)
-    records = counts.sum(axis=1)
-    limit = (t + SLACK) * levels
-    failing = np.maximum(shares * records[:, None] - grouped, 0.0).sum(axis=1) > limit * records
-    grouped, records, looked_at = grouped[failing], records[failing], looked_at[failing]
-    nothing = ((grouped == 0) * shares).sum(axis=1) > limit + _CLEARLY
-    high = records.copy()
-    for _ in range(_NEWTON):
-        short = shares * high[:, None] > grouped
-        slope = (short * shares).sum(axis=1) - limit
-        crossing = (short * grouped).sum(axis=1) / np.where(slope > _FLAT, slope, 1.0)
-        high = np.where((slope > _FLAT) & (crossing < high), crossing, high)
-    gone = np.maximum(np.ceil(records - high * _ABOVE - 1e-6), 1.0)
-    need[looked_at] = np.where(nothing, records, gone).astype(np.int64)
-    return need
-
-
-@kernel(
-    "int64[::1](count[:,::1], int64, int64, int64[:,::1], float64[::1], float64, int64[::1])",
-    twin=_closeness_numpy,
-    reorders=True,
-)
-def closeness(totals: Int, start: int, width: int, group_of: Int, shares: Real, t: float, need: Int) -> Int:
-    """Mean over levels of the variational distance of a partition of the values is above t.
-
-    One level of singletons is the equal-distance earth mover's distance, the levels of a hierarchy the hierarchical
-    one. `group_of[level, value]` numbers the groups of all levels; `shares[group]` is the reference share. Classes
-    whose `need` is not 0 are passed over; the others get theirs there. It is fastest where group and value have the same number
-    on the first level.
-    """
-    levels = group_of.shape[0]
-    groups = shares.size
-    listed = 1  # levels from here on have lists of values; before it each value is a group
-    for value in range(width):
-        if group_of[0, value] != value:
-            listed = 0
-    first = np.zeros(groups + 1, dtype=np.int64)
-    for level in range(listed, levels):
-        for value in range(width):
-            first[group_of[level, value] + 1] += 1
-    for group in range(groups):
-        first[group + 1] += first[group]
-    values = np.empty(levels * width, dtype=np.int64)
-    filled = first.copy()
-    for level in range(listed, levels):
-        for value in range(width):
-            group = group_of[level, value]
-            values[filled[group]] = value
-            filled[group] += 1
-    grouped = np.zeros(groups, dtype=np.float64)
-    counts = np.zeros(width, dtype=np.float64)
-    limit = (t + SLACK) * levels
-    for row in range(totals.shape[0]):
-        if need[row] != 0:
-            continue
-        records = 0.0
-        for value in range(width):
-            counts[value] = float(totals[row, start + value])
-            records += counts[value]
-        if listed == 1:
-            for value in range(width):
-                grouped[value] = counts[value]
-        for group in range(width * listed, groups):
-            shown = 0.0
-            for place in range(first[group], first[group + 1]):
-                shown += counts[values[place]]
-            grouped[group] = shown
-        slope = 0.0  # share of the groups that are short of records
-        present = 0.0
-        absent = 0.0
-        for group in range(groups):
-            short = shares[group] * records > grouped[group]
-            slope += shares[group] if short else 0.0
-            present += grouped[group] if short else 0.0
-            absent += shares[group] if grouped[group] == 0.0 else 0.0
-        if slope * records - present <= limit * records:
-            continue
-        if absent > limit + _CLEARLY:  # whatever is kept lacks too much
-            need[row] = int(records)
-            continue
-        # what is missing, less what may be missing, is convex in the size: Newton's steps come down to its zero from above
-        high = records
-        for _ in range(_NEWTON):
-            slope -= limit
-            if slope <= _FLAT or present >= high * slope:
-                break
-            high = present / slope
-            slope = 0.0
-            present = 0.0
-            for group in range(groups):
-                short = shares[group] * high > grouped[group]
-                slope += shares[group] if short else 0.0
-                present += grouped[group] if short else 0.0
-        need[row] = max(1, math.ceil(records - high * _ABOVE - 1e-6))
     return need
 
 

@@ -54,6 +54,7 @@ def roll_up_family(
     slots = np.empty(1 << bits, dtype=np.int32)
     starts = np.zeros(nodes.shape[0] + 1, dtype=np.int64)
     bottom = np.zeros(attributes, dtype=np.int64)
+    climbs = np.empty((steps.shape[0], 3), dtype=np.int64)  # steps from a source to its node: row of `steps`, shift and mask
     for node in range(nodes.shape[0]):
         source = -1
         rows = keys.size
@@ -70,6 +71,13 @@ def roll_up_family(
         low = nodes[source] if source >= 0 else bottom
         source_keys = all_keys[starts[source] : starts[source + 1]] if source >= 0 else keys
         source_totals = all_totals[starts[source] : starts[source + 1]] if source >= 0 else totals
+        climbed = 0
+        for attribute in range(attributes):
+            for level in range(low[attribute], nodes[node, attribute]):
+                climbs[climbed, 0] = first_steps[attribute] + level
+                climbs[climbed, 1] = shifts[attribute]
+                climbs[climbed, 2] = masks[attribute]
+                climbed += 1
         end = starts[node]
         bits = 4
         while (1 << bits) < 2 * rows:
@@ -79,9 +87,8 @@ def roll_up_family(
             slots[slot] = -1
         for row in range(rows):
             key = source_keys[row]
-            for attribute in range(attributes):
-                for level in range(low[attribute], nodes[node, attribute]):
-                    key ^= steps[first_steps[attribute] + level, (key >> shifts[attribute]) & masks[attribute]]
+            for climb in range(climbed):
+                key ^= steps[climbs[climb, 0], (key >> climbs[climb, 1]) & climbs[climb, 2]]
             mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
             place = np.int64(mixed >> np.uint64(64 - bits)) & wrap
             while True:

@@ -31,11 +31,11 @@ from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
 from sfumato.workflow.publishing.columns import with_sensitive_hierarchies
 from sfumato.workflow.publishing.released_form import rows_digest
 from sfumato.workflow.publishing.written_files import (
-    as_written,
     describe_bytes,
     describe_file,
     pretty,
     read_back,
+    read_back_bytes,
     recipe_of,
     refuse_other_bytes,
     source_rows_file,
@@ -145,11 +145,10 @@ class Rows(Content):
 
     def written(self) -> tuple[Self, Files]:
         """The rows as they are read back from Parquet."""
-        from sfumato.data.readers import read_parquet_bytes
         from sfumato.data.writers import parquet_bytes
 
         stored = parquet_bytes(self.table)
-        table = as_written(read_parquet_bytes(stored, self.public).table, self.table)
+        table = read_back_bytes(stored, self.public, self.table)
         files = {PARQUET: {**describe_bytes(stored), "rows": int(table.num_rows)}}
         return dataclasses.replace(self, table=table, stored=stored), files
 

@@ -87,8 +87,29 @@ def read_back(path: Path, schema: Schema, written: pa.Table) -> pa.Table:
     """The rows of the written file; they must be as many, and have the columns, that were written."""
     from sfumato.data.readers import read_file
 
+    if path.suffix == ".parquet" and _gives_back(path, schema, written):
+        return written
     separator, encoding = (",", "utf-8") if path.suffix == ".csv" else (None, None)
     return as_written(read_file(path, schema, separator=separator, encoding=encoding).table, written)
+
+
+def read_back_bytes(content: bytes, schema: Schema, written: pa.Table) -> pa.Table:
+    """The same for what would be a Parquet file."""
+    from sfumato.data.readers import read_parquet_bytes
+
+    if _gives_back(content, schema, written):
+        return written
+    return as_written(read_parquet_bytes(content, schema).table, written)
+
+
+def _gives_back(source: Path | bytes, schema: Schema, written: pa.Table) -> bool:
+    """Whether what is read from Parquet is what was written in every respect, so that the table need not be there twice."""
+    from sfumato.data.readers import parquet_columns, parquet_names
+
+    if parquet_names(source) != written.column_names:
+        return False
+    columns = parquet_columns(source, schema)
+    return all(column.equals(written.select([name])) for name, column in zip(written.column_names, columns, strict=True))
 
 
 def as_written(table: pa.Table, written: pa.Table) -> pa.Table:
