@@ -136,7 +136,7 @@ class Base32(Function):
     def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
         # Five hexadecimal digits are four characters; the last of all has one bit of the digest, and zeros.
         digits = exp.Paren(this=exp.DPipe(this=term.copy(), expression=text_literal("0"), safe=True))
-        groups = [whole_of_hex(hex_digits(digits.copy(), 5 * group, 5), 5, dialect) for group in range(-(-self.length // 4))]
+        groups = [whole_of_hex(hex_digits(digits.copy(), 5 * group, 5, dialect), 5, dialect) for group in range(-(-self.length // 4))]
         characters = [_character(groups[place // 4], 15 - 5 * (place % 4), dialect) for place in range(self.length)]
         missing = exp.If(this=exp.Is(this=term.copy(), expression=exp.Null()), true=exp.Null())
         return as_kind(exp.Case(ifs=[missing], default=call("CONCAT", *characters)), "string", dialect)
