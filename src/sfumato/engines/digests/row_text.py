@@ -4,8 +4,8 @@ Floating-point numbers enter by their 64 bits. DuckDB and PostgreSQL hand these 
 found by a logarithm, corrected by one where that was rounded across a power of two, and everything else is a multiplication by a
 power of two, which is exact.
 
-Spark writes expressions out as Java, and Java leaves long methods uncompiled. So its text of a value is short, and what stands in
-it twice is computed in every case, never in a branch alone: that is what Spark computes once.
+Spark writes expressions out as Java, and Java leaves long methods uncompiled. So the SQL of a value is short there. What it
+names twice stands outside of all branches, since Spark computes only that once.
 """
 
 from __future__ import annotations
@@ -267,8 +267,8 @@ def _bits(term: exp.Expression, dialect: Dialect) -> tuple[exp.Expression, exp.E
 def _reckoned_bits(term: exp.Expression, dialect: Dialect) -> exp.Expression:
     """The bits of a number by multiplications that round nothing; missing where it is missing or NaN.
 
-    A number m · 2^e with 1 ≤ m < 2 and e ≥ -1022 has the bits (e + 1022) · 2^52 + m · 2^52. That is computed of every number, moved
-    to where it holds; then the infinite get the bits after those of the largest, and smaller numbers k · 2^-1074 the bits k.
+    A number m · 2^e with 1 ≤ m < 2 and e ≥ -1022 has the bits (e + 1022) · 2^52 + m · 2^52. That is computed of every number,
+    moved to where it holds; then infinity gets the bits after those of the largest, and smaller numbers k · 2^-1074 the bits k.
     """
 
     def number(value: float) -> exp.Expression:

@@ -186,8 +186,9 @@ class _Compiler:
             value: exp.Expression = exp.Literal.number(1)
         else:
             value = self.value(aggregate.expression, kinds, alias)
-        in_parts = self.dialect == "spark" and aggregate.function == "sum" and self.is_whole(aggregate.expression, kinds)
-        if aggregate.function == "sum" and not in_parts:
+        summed = aggregate.expression if aggregate.function == "sum" else None
+        in_parts = self.dialect == "spark" and summed is not None and kind_of(summed, kinds) == "integer"
+        if summed is not None and not in_parts:
             value = as_kind(value, result, self.dialect)
         if aggregate.where is not None:
             value = exp.Case(ifs=[exp.If(this=self.value(aggregate.where, kinds, alias), true=value)])
@@ -197,17 +198,14 @@ class _Compiler:
                 return exp.Count(this=exp.Star() if whole else value)
             case "count_distinct":
                 return exp.Count(this=exp.Distinct(expressions=[value]))
-            case "sum" if in_parts and aggregate.expression is not None:
-                return whole_sum(value, magnitude(aggregate.expression, kinds), self.dialect)
+            case "sum" if summed is not None and in_parts:
+                return whole_sum(value, magnitude(summed, kinds), self.dialect)
             case "sum":
                 return as_kind(exp.Sum(this=value), result, self.dialect)
             case "min":
                 return exp.Min(this=value)
             case "max":
                 return exp.Max(this=value)
-
-    def is_whole(self, expression: Expression | None, kinds: Mapping[str, Kind]) -> bool:
-        return expression is not None and kind_of(expression, kinds) == "integer"
 
     def numbered(
         self, partition: Sequence[str], order: Sequence[p.Order], kinds: Mapping[str, Kind], alias: str, *, ties: bool = False

@@ -125,7 +125,8 @@ def whole_sum(value: exp.Expression, largest: int, dialect: Dialect) -> exp.Expr
     starts = range(0, max(1, min(largest, 2**63) - 1).bit_length(), _PART_BITS)
     total: exp.Expression | None = None
     for start in starts:
-        part = value.copy() if start == 0 else exp.Anonymous(this="SHIFTRIGHT", expressions=[value.copy(), exp.Literal.number(start)])
+        shifted = exp.Anonymous(this="SHIFTRIGHT", expressions=[value.copy(), exp.Literal.number(start)])
+        part = shifted if start else value.copy()
         if start != starts[-1]:
             part = exp.BitwiseAnd(this=exp.Paren(this=part), expression=literal(2**_PART_BITS - 1, "integer", dialect))
         summed: exp.Expression = as_kind(exp.Sum(this=as_kind(part, "integer", dialect)), "wide", dialect)

@@ -77,7 +77,7 @@ def unpack(path: Path, rows: int | None = None, groups: range | None = None) -> 
 
 
 def unpack_in_turn(path: Path, rows: int, groups: range, sizes: Sequence[int]) -> Iterator[pa.Table]:
-    """The same row groups as tables of so many rows each, of which this process holds one at a time; `sizes` end where groups do."""
+    """Row groups as tables of so many rows each, of which this process holds one at a time; each ends where a group does."""
     import pyarrow as pa
 
     with _unpacked(path, rows, groups) as (place, _, most):
