@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +12,10 @@ import pytest
 from sfumato.core.errors import MissingColumn, SourceError
 from sfumato.data.recoding import SUPPRESSED, RecodingTable
 from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
+from sfumato.engines.class_queries import ROWS
+from sfumato.engines.expressions import Compare, Literal, Reference
 from sfumato.engines.memory import MemoryRelation
+from sfumato.engines.plan import AggregateColumn, Filter, Group, Scan
 from tests.engines.conftest import OpenTable
 from tests.engines.tables import ODD, by_value, nasty_table, recoding_of, rows
 
@@ -179,3 +183,20 @@ def test_all_missing_columns_are_named_at_once(on_engine: OpenTable) -> None:
     grouped = relation.group(["age"])
     with pytest.raises(MissingColumn, match="nowhere"):
         relation.recode(recoding_of(grouped, ["age"], ["age"], [0] * grouped.num_rows), ["age", "nowhere"])
+
+
+def test_sums_of_whole_numbers_are_exact_on_every_engine(on_engine: OpenTable) -> None:
+    ends = [2**63 - 1, -(2**63), -1, 0, 1, 2**42, -(2**42), 2**21 - 1, -(2**21), None]
+    values = [*ends, *[2**63 - 1] * 9, *[-(2**63)] * 7]
+    table = pa.table({"n": pa.array(values, pa.int64()), "k": [place % 3 for place in range(len(values))]})
+    relation: Any = on_engine(table)
+    rows = Scan(ROWS, tuple(relation.fields.values()))
+    small = Compare("<", Reference("k"), Literal(2))
+    sums = (AggregateColumn("all", "sum", Reference("n")), AggregateColumn("some", "sum", Reference("n"), where=small))
+    answer = relation.run(Group(rows, ("k",), sums)).to_pylist()
+    present = [(value, place % 3) for place, value in enumerate(values) if value is not None]
+    whole = {key: sum(value for value, group in present if group == key) for key in range(3)}
+    assert {row["k"]: row["all"] for row in answer} == whole
+    assert {row["k"]: row["some"] for row in answer} == {**whole, 2: None}
+    (none,) = relation.run(Group(Filter(rows, Compare("<", Reference("k"), Literal(0))), (), sums)).to_pylist()
+    assert none == {"all": None, "some": None}

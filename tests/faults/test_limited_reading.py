@@ -25,7 +25,7 @@ from sfumato.workflow.attacking import outputs as attacking_outputs
 from sfumato.workflow.attacking import releases as attacking
 from sfumato.workflow.publishing import signing
 from sfumato.workflow.verifying import limited_reading, untrusted
-from sfumato.workflow.verifying.limited_reading import unpack
+from sfumato.workflow.verifying.limited_reading import unpack, unpack_in_turn
 from tests.workflow.people import people
 
 
@@ -119,6 +119,33 @@ def test_a_child_that_hangs_or_dies_is_a_verdict(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(limited_reading, "_PATIENCE", 0)
     with pytest.raises(VerificationFailed, match="given up"):
         unpack(tmp_path / "data.parquet")
+
+
+def test_rows_that_come_in_turn_are_counted_as_those_that_come_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "data.parquet"
+    texts = pa.array(["a", None, "b", "a", "cc", "b", "a"])
+    pq.write_table(pa.table({"text": texts, "whole": range(7)}), path, row_group_size=2)
+    pieces = list(unpack_in_turn(path, 7, range(1, 4), [4, 1]))
+    assert [piece.num_rows for piece in pieces] == [4, 1]
+    assert pa.concat_tables(pieces).to_pylist() == unpack(path, 7, range(1, 4)).to_pylist()
+    assert list(unpack_in_turn(path, 7, range(0), [])) == []
+    for sizes in ([4], [3, 2], [4, 2], [2, 2, 1, 1]):
+        with pytest.raises(VerificationFailed, match="as many rows"):
+            list(unpack_in_turn(path, 7, range(1, 4), sizes))
+    with pytest.raises(VerificationFailed, match="as many rows"):
+        list(unpack_in_turn(path, 8, range(1, 4), [4, 1]))
+
+
+def test_long_texts_behind_short_codes_are_counted_over_all_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000, pa.int32()), pa.array(["x" * 100_000]))
+    with pq.ParquetWriter(tmp_path / "data.parquet", pa.schema([("a", pa.string())]), compression="zstd") as writer:
+        for _ in range(4):
+            writer.write_table(pa.table({"a": texts.cast(pa.string())}))
+    monkeypatch.setenv(limited_reading.VARIABLE, "300000000")
+    tables = unpack_in_turn(tmp_path / "data.parquet", 4_000, range(4), [1_000] * 4)
+    assert [next(tables).num_rows, next(tables).num_rows] == [1_000, 1_000]
+    with pytest.raises(VerificationFailed, match="unpacks into more"):
+        list(tables)
 
 
 def test_what_comes_back_is_what_the_reader_in_process_reads(made: Path, tmp_path: Path) -> None:

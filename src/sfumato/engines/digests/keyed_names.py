@@ -136,7 +136,8 @@ class Base32(Function):
     def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
         # Five hexadecimal digits are four characters; the last of all has one bit of the digest, and zeros.
         digits = exp.Paren(this=exp.DPipe(this=term.copy(), expression=text_literal("0"), safe=True))
-        groups = [whole_of_hex(hex_digits(digits.copy(), 5 * group, 5), 5, dialect) for group in range(-(-self.length // 4))]
+        places = range(0, 5 * -(-self.length // 4), 5)
+        groups = [whole_of_hex(hex_digits(digits.copy(), place, 5, dialect), 5, dialect) for place in places]
         characters = [_character(groups[place // 4], 15 - 5 * (place % 4), dialect) for place in range(self.length)]
         missing = exp.If(this=exp.Is(this=term.copy(), expression=exp.Null()), true=exp.Null())
         return as_kind(exp.Case(ifs=[missing], default=call("CONCAT", *characters)), "string", dialect)

@@ -3,10 +3,14 @@
 Floating-point numbers enter by their 64 bits. DuckDB and PostgreSQL hand these out. Spark does not, so there the exponent is
 found by a logarithm, corrected by one where that was rounded across a power of two, and everything else is a multiplication by a
 power of two, which is exact.
+
+Spark writes expressions out as Java, and Java leaves long methods uncompiled. So the SQL of a value is short there. What it
+names twice stands outside of all branches, since Spark computes only that once.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -51,8 +55,9 @@ class RowDigest(RowFunction):
         return "string"
 
     def sql(self, terms: tuple[exp.Expression, ...], kinds: tuple[Kind, ...], dialect: Dialect) -> exp.Expression:
-        pieces = [piece for term, kind in zip(terms, kinds, strict=True) for piece in _pieces(term, kind, dialect)]
-        text = joined(pieces, dialect)
+        piece_of = _piece_in_spark if dialect == "spark" else _pieces
+        pieces = [piece for term, kind in zip(terms, kinds, strict=True) for piece in piece_of(term, kind, dialect)]
+        text = joined(pieces)
         # The others digest the octets of a text as it is, without a copy.
         return as_kind(sha256(as_octets(text, dialect) if dialect == "postgres" else text, dialect), "string", dialect)
 
@@ -70,7 +75,7 @@ class Limb(Function):
         return "integer"
 
     def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
-        return whole_of_hex(hex_digits(term, self.part * _LIMB_DIGITS, _LIMB_DIGITS), _LIMB_DIGITS, dialect)
+        return whole_of_hex(hex_digits(term, self.part * _LIMB_DIGITS, _LIMB_DIGITS, dialect), _LIMB_DIGITS, dialect)
 
     @property
     def largest(self) -> int:
@@ -85,11 +90,8 @@ def call(name: str, *arguments: exp.Expression) -> exp.Expression:
     return exp.Anonymous(this=name, expressions=list(arguments))
 
 
-def joined(pieces: list[exp.Expression], dialect: Dialect) -> exp.Expression:
-    """Texts and numbers one after the other as one text, missing ones left out."""
-    if dialect == "spark":  # where one missing piece makes all of it missing
-        texts = (exp.cast(piece, sql_type("string", dialect)) for piece in pieces)
-        pieces = [exp.Coalesce(this=text, expressions=[text_literal("")]) for text in texts]
+def joined(pieces: list[exp.Expression]) -> exp.Expression:
+    """Texts and numbers one after the other as one text, missing ones left out; in Spark none may be missing."""
     while len(pieces) > _AT_ONCE:
         pieces = [call("CONCAT", *pieces[start : start + _AT_ONCE]) for start in range(0, len(pieces), _AT_ONCE)]
     return call("CONCAT", *pieces)
@@ -109,9 +111,13 @@ def sha256(octets: exp.Expression, dialect: Dialect) -> exp.Expression:
     return call("SHA256", octets) if dialect == "duckdb" else call("SHA2", octets, exp.Literal.number(256))
 
 
-def hex_digits(text: exp.Expression, start: int, count: int) -> exp.Expression:
+def hex_digits(text: exp.Expression, start: int, count: int, dialect: Dialect) -> exp.Expression:
     """So many digits of a text, after so many others."""
-    return call("SUBSTRING", text, exp.Literal.number(start + 1), exp.Literal.number(count))
+    places = (exp.Literal.number(start + 1), exp.Literal.number(count))
+    if dialect == "spark":  # which counts the characters of a whole text before it takes some, and takes octets as they are
+        octets = call("SUBSTRING", exp.cast(text, sql_type("binary", dialect)), *places)
+        return exp.cast(octets, sql_type("string", dialect))
+    return call("SUBSTRING", text, *places)
 
 
 def whole_of_hex(digits: exp.Expression, count: int, dialect: Dialect) -> exp.Expression:
@@ -138,6 +144,18 @@ def _pieces(term: exp.Expression, kind: Kind, dialect: Dialect) -> Iterator[exp.
     absent, whole = _WHOLE[kind](term, dialect)
     yield whole
     yield _tag(absent, kind)
+
+
+def _piece_in_spark(term: exp.Expression, kind: Kind, dialect: Dialect) -> Iterator[exp.Expression]:
+    """A value as one piece of the row's text; in Spark, what is joined with a missing text is missing."""
+    if kind in ("string", "binary"):
+        term = valid_text(term, dialect) if kind == "string" else term
+        shown = term.copy() if kind == "string" else hexadecimal(term.copy(), dialect)
+        parts = [call("OCTET_LENGTH", term.copy()), text_literal(_TAGS[kind]), shown]
+    else:
+        parts = [_WHOLE[kind](term, dialect)[1], text_literal(_TAGS[kind])]
+    parts[0] = exp.cast(parts[0], sql_type("string", dialect))
+    yield exp.Coalesce(this=call("CONCAT", *parts), expressions=[text_literal("n")])
 
 
 def _tag(absent: exp.Expression, kind: Kind) -> exp.Expression:
@@ -227,11 +245,13 @@ def _microseconds(term: exp.Expression, dialect: Dialect) -> exp.Expression:
 # Floating-point numbers -------------------------------------------------------------------------------------------------
 
 _SMALLEST_NORMAL, _LARGEST = 2.0**-1022, float.fromhex("0x1.fffffffffffffp+1023")
-_INFINITE_BITS, _NEGATIVE_BITS = 0x7FF << 52, -(2**63)
+_NEGATIVE_BITS = -(2**63)
 
 
 def _bits(term: exp.Expression, dialect: Dialect) -> tuple[exp.Expression, exp.Expression]:
     zero = exp.If(this=exp.EQ(this=term.copy(), expression=_number(0.0, dialect)), true=_number(0, dialect))
+    if dialect == "spark":
+        return _missing(term), _reckoned_bits(term, dialect)
     if dialect == "postgres":
         nan: exp.Expression = exp.EQ(this=term.copy(), expression=as_kind(text_literal("NaN"), "number", dialect))
         octets = call("ENCODE", call("FLOAT8SEND", term.copy()), text_literal("hex"))
@@ -239,53 +259,68 @@ def _bits(term: exp.Expression, dialect: Dialect) -> tuple[exp.Expression, exp.E
         bits = as_kind(exp.cast(exp.Paren(this=pattern), type_named("BIT(64)", dialect)), "integer", dialect)
     else:
         nan = call("ISNAN", term.copy())
-        if dialect == "duckdb":
-            bits = as_kind(exp.cast(term.copy(), type_named("BIT", dialect)), "integer", dialect)
-        else:
-            bits = _reckoned_bits(term, dialect)
+        bits = as_kind(exp.cast(term.copy(), type_named("BIT", dialect)), "integer", dialect)
     absent = exp.Or(this=_missing(term), expression=nan)
     return absent, exp.Case(ifs=[exp.If(this=absent.copy(), true=exp.Null()), zero], default=bits)
 
 
 def _reckoned_bits(term: exp.Expression, dialect: Dialect) -> exp.Expression:
-    """The bits of a number that is neither zero nor NaN, by multiplications that round nothing.
+    """The bits of a number by multiplications that round nothing; missing where it is missing or NaN.
 
-    A number m · 2^e with 1 ≤ m < 2 and e ≥ -1022 has the bits (e + 1022) · 2^52 + m · 2^52; a smaller one has k for k · 2^-1074.
+    A number m · 2^e with 1 ≤ m < 2 and e ≥ -1022 has the bits (e + 1022) · 2^52 + m · 2^52. That is computed of every number,
+    moved to where it holds; then infinity gets the bits after those of the largest, and smaller numbers k · 2^-1074 the bits k.
     """
 
     def number(value: float) -> exp.Expression:
         return _number(value, dialect)
 
-    def product(one: exp.Expression, *others: exp.Expression) -> exp.Expression:
+    def plus(*terms: exp.Expression) -> exp.Expression:
+        total, *others = terms
         for other in others:
-            one = exp.Mul(this=one, expression=other)
-        return exp.Paren(this=one)
+            total = exp.Add(this=total, expression=other)
+        return exp.Paren(this=total)
 
-    size = exp.Abs(this=term.copy())
-    rounded = as_kind(exp.Floor(this=call("LOG2", size.copy())), "integer", dialect)
-    exponent = call("GREATEST", _number(-1022, dialect), call("LEAST", _number(1023, dialect), rounded))
+    def times(*factors: exp.Expression) -> exp.Expression:
+        product, *others = factors
+        for other in others:
+            product = exp.Mul(this=product, expression=other)
+        return exp.Paren(this=product)
+
+    def whole(value: exp.Expression) -> exp.Expression:
+        return as_kind(value, "integer", dialect)
+
+    value = call("NANVL", term.copy(), literal(None, "number", dialect))
+    size = exp.Abs(this=value)
+    usual = call("LEAST", call("GREATEST", size.copy(), number(_SMALLEST_NORMAL)), number(_LARGEST))
+    rounded = whole(exp.Floor(this=times(call("LN", usual.copy()), number(1 / math.log(2)))))
+    exponent = call("LEAST", call("GREATEST", rounded, _number(-1022, dialect)), _number(1023, dialect))
     power = call("POWER", number(2.0), as_kind(exponent.copy(), "number", dialect))
-    factor = exp.Paren(this=exp.Div(this=size.copy(), expression=power, typed=True))
-
-    def normal(above: int) -> exp.Expression:
-        """The bits where the exponent is so much above the logarithm."""
-        biased = exp.Paren(this=exp.Add(this=exponent.copy(), expression=_number(1022 + above, dialect)))
-        mantissa = as_kind(product(factor.copy(), number(2.0 ** (52 - above))), "integer", dialect)
-        return exp.Add(this=exp.Mul(this=biased, expression=_number(2**52, dialect)), expression=mantissa)
-
-    tiny = as_kind(product(size.copy(), number(2.0**537), number(2.0**537)), "integer", dialect)
-    magnitude = exp.Case(
+    factor = exp.Paren(this=exp.Div(this=usual, expression=power, typed=True))
+    # How far the logarithm is below the exponent, which is 1, -1 or 0, times 2^52, and m · 2^52.
+    mantissa = exp.Case(
         ifs=[
-            exp.If(this=exp.GT(this=size.copy(), expression=number(_LARGEST)), true=_number(_INFINITE_BITS, dialect)),
-            exp.If(this=exp.LT(this=size.copy(), expression=number(_SMALLEST_NORMAL)), true=tiny),
-            exp.If(this=exp.GTE(this=factor.copy(), expression=number(2.0)), true=normal(1)),
-            exp.If(this=exp.LT(this=factor.copy(), expression=number(1.0)), true=normal(-1)),
+            exp.If(
+                this=exp.GTE(this=factor.copy(), expression=number(2.0)),
+                true=plus(whole(times(factor.copy(), number(2.0**51))), _number(2**52, dialect)),
+            ),
+            exp.If(
+                this=exp.LT(this=factor.copy(), expression=number(1.0)),
+                true=plus(whole(times(factor.copy(), number(2.0**53))), _number(-(2**52), dialect)),
+            ),
         ],
-        default=normal(0),
+        default=whole(times(factor.copy(), number(2.0**52))),
     )
-    negative = exp.LT(this=term.copy(), expression=number(0.0))
-    sign = exp.Case(ifs=[exp.If(this=negative, true=_number(_NEGATIVE_BITS, dialect))], default=_number(0, dialect))
-    return exp.Paren(this=exp.Add(this=exp.Paren(this=sign), expression=exp.Paren(this=magnitude)))
+    biased = times(plus(exponent, _number(1022, dialect)), _number(2**52, dialect))
+    tiny = whole(times(size.copy(), number(2.0**537), number(2.0**537)))
+    beyond = exp.Case(
+        ifs=[
+            exp.If(this=exp.GT(this=size.copy(), expression=number(_LARGEST)), true=_number(1, dialect)),
+            exp.If(this=exp.LT(this=size, expression=number(_SMALLEST_NORMAL)), true=plus(tiny, _number(-(2**52), dialect))),
+        ],
+        default=_number(0, dialect),
+    )
+    sign = times(whole(exp.Paren(this=exp.LT(this=value.copy(), expression=number(0.0)))), _number(_NEGATIVE_BITS, dialect))
+    return plus(sign, biased, mantissa, beyond)
 
 
 #: Per kind, where a value counts as missing and the whole number that stands for it otherwise.

@@ -25,7 +25,7 @@ from sfumato.engines.expressions import Kind
 from sfumato.engines.joining import not_together
 from sfumato.engines.plan import Field, Plan, scans
 from sfumato.engines.spark.file_states import FileStates, file_states
-from sfumato.engines.spark.sessions import asked_of, check_deterministic, check_version
+from sfumato.engines.spark.sessions import asked_of, check_deterministic, check_version, short_methods
 from sfumato.engines.sql.relation import SqlRelation, declared_fields
 
 if TYPE_CHECKING:
@@ -180,6 +180,7 @@ class SparkRelation(SqlRelation):
                     tables[name] = stack.enter_context(self._view(frame, table.column_names, clean=True))
             for relation in relations.values():
                 relation._check_files()
+            stack.enter_context(short_methods(self._session))
             yield compile_plan(plan, "spark", tables)
             for relation in relations.values():
                 relation._check_files()

@@ -113,6 +113,35 @@ def condition_of(error: Exception) -> str:
 
 
 _lock = threading.Lock()
+#: Java leaves methods of more bytes than these uncompiled, which makes them many times slower. Spark joins the steps of a stage
+#: into one method up to a limit of its own, 65,535 unless somebody sets it; beyond the limit it writes one method per step, and
+#: takes long ones apart.
+_LONGEST_METHOD, _METHOD_LIMIT = 8_000, "spark.sql.codegen.hugeMethodLimit"
+_limits: dict[int, tuple[int, str | None]] = {}
+
+
+@contextmanager
+def short_methods(session: Any) -> Iterator[None]:  # pyspark has no types
+    """What Spark computes inside is split into methods that Java compiles; afterwards the session is as it was. A session whose
+    settings are not to be changed is as fast as it is."""
+    with _lock, suppress(Exception):
+        asking, before = _limits.get(id(session)) or (0, session.conf.get(_METHOD_LIMIT, None))
+        if not asking and (before is None or int(before) > _LONGEST_METHOD):
+            session.conf.set(_METHOD_LIMIT, str(_LONGEST_METHOD))
+        _limits[id(session)] = (asking + 1, before)
+    try:
+        yield
+    finally:
+        with _lock, suppress(Exception):
+            asking, before = _limits.pop(id(session))
+            if asking > 1:
+                _limits[id(session)] = (asking - 1, before)
+            elif before is None:
+                session.conf.unset(_METHOD_LIMIT)
+            else:
+                session.conf.set(_METHOD_LIMIT, before)
+
+
 _asking = 0
 _before: list[tuple[Any, Any]] = []
 

@@ -17,12 +17,12 @@ from sqlglot import exp
 
 from sfumato.data.number_codes import float_codes, plain_codes, whole_codes
 from sfumato.engines import plan as p
-from sfumato.engines.expressions import Dialect, Expression, Kind, RowFunction
+from sfumato.engines.expressions import Dialect, Expression, Kind, RowFunction, kind_of, magnitude
 from sfumato.engines.plan import validate
 from sfumato.engines.postgres.conversions import from_decimal, from_text, is_decimal
 from sfumato.engines.sql.bounding import expanded, together
 from sfumato.engines.sql.single_numbers import shortest_number
-from sfumato.engines.sql.values import ZERO, as_kind, compile_expression, identifier, literal, sql_type, text_literal
+from sfumato.engines.sql.values import ZERO, as_kind, compile_expression, identifier, literal, sql_type, text_literal, whole_sum
 
 __all__ = ["CompiledQuery", "Dialect", "PhysicalTable", "compile_plan"]
 
@@ -190,7 +190,9 @@ class _Compiler:
             value: exp.Expression = exp.Literal.number(1)
         else:
             value = self.value(aggregate.expression, kinds, alias)
-        if aggregate.function == "sum":
+        summed = aggregate.expression if aggregate.function == "sum" else None
+        in_parts = self.dialect == "spark" and summed is not None and kind_of(summed, kinds) == "integer"
+        if summed is not None and not in_parts:
             value = as_kind(value, result, self.dialect)
         if aggregate.where is not None:
             value = exp.Case(ifs=[exp.If(this=self.value(aggregate.where, kinds, alias), true=value)])
@@ -200,6 +202,8 @@ class _Compiler:
                 return exp.Count(this=exp.Star() if whole else value)
             case "count_distinct":
                 return exp.Count(this=exp.Distinct(expressions=[value]))
+            case "sum" if summed is not None and in_parts:
+                return whole_sum(value, magnitude(summed, kinds), self.dialect)
             case "sum":
                 return as_kind(exp.Sum(this=value), result, self.dialect)
             case "min":

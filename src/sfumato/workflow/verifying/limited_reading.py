@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import mmap
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -62,13 +64,7 @@ def unpack(path: Path, rows: int | None = None, groups: range | None = None) -> 
     `VerificationFailed`. `rows` is how many the whole file must have."""
     import pyarrow as pa
 
-    length = path.stat().st_size
-    most = min(_most_bytes(), FREE_BYTES + BYTES_PER_BYTE * length)
-    with path.open("rb") as stored, open(memory_file(), "w+b", buffering=0) as place:
-        _run(stored, place, length, most, -1 if rows is None else rows, groups)
-        size = os.fstat(place.fileno()).st_size
-        if not 0 < size <= most:
-            raise VerificationFailed(_WORDS[limited_child.NOT_PARQUET])
+    with _unpacked(path, rows, groups) as (place, size, most):
         content = pa.py_buffer(mmap.mmap(place.fileno(), size, access=mmap.ACCESS_READ))
     try:
         table = pa.ipc.open_stream(content).read_all()
@@ -78,6 +74,56 @@ def unpack(path: Path, rows: int | None = None, groups: range | None = None) -> 
     if sum(_written_out(column) for column in table.columns) > most:
         raise _too_much(most)
     return table
+
+
+def unpack_in_turn(path: Path, rows: int, groups: range, sizes: Sequence[int]) -> Iterator[pa.Table]:
+    """Row groups as tables of so many rows each, of which this process holds one at a time; each ends where a group does."""
+    import pyarrow as pa
+
+    with _unpacked(path, rows, groups) as (place, _, most):
+        place.seek(0)
+        written = 0
+        try:
+            with pa.ipc.open_stream(pa.PythonFile(place, mode="r")) as stream:
+                for size in sizes:
+                    table = _next_rows(stream, size)
+                    written += sum(_written_out(column) for column in table.columns)
+                    if written > most:
+                        raise _too_much(most)
+                    yield table
+                    del table
+                if any(batch.num_rows for batch in stream):
+                    raise VerificationFailed(_WORDS[limited_child.OTHER_ROWS])
+        except (OSError, ValueError, UnicodeDecodeError, pa.ArrowException):
+            raise VerificationFailed(_WORDS[limited_child.NOT_PARQUET]) from None
+
+
+def _next_rows(stream: pa.RecordBatchReader, size: int) -> pa.Table:
+    """So many rows of a stream, which must end a batch, each checked before anything is read from it."""
+    import pyarrow as pa
+
+    batches: list[pa.RecordBatch] = []
+    missing = size
+    while missing > 0 and (batch := next(stream, None)) is not None:
+        batch.validate(full=True)
+        batches.append(batch)
+        missing -= batch.num_rows
+    if missing:
+        raise VerificationFailed(_WORDS[limited_child.OTHER_ROWS])
+    return pa.Table.from_batches(batches, schema=stream.schema)
+
+
+@contextmanager
+def _unpacked(path: Path, rows: int | None, groups: range | None) -> Iterator[tuple[BinaryIO, int, int]]:
+    """The place where a child process put the rows, their bytes as it wrote them, and how many there may be written out."""
+    length = path.stat().st_size
+    most = min(_most_bytes(), FREE_BYTES + BYTES_PER_BYTE * length)
+    with path.open("rb") as stored, open(memory_file(), "w+b", buffering=0) as place:
+        _run(stored, place, length, most, -1 if rows is None else rows, groups)
+        size = os.fstat(place.fileno()).st_size
+        if not 0 < size <= most:
+            raise VerificationFailed(_WORDS[limited_child.NOT_PARQUET])
+        yield place, size, most
 
 
 def _written_out(column: pa.ChunkedArray) -> int:

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 FOLDER, MOST_FILES = "data", 100_000
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MOST_ROWS = 1 << 50
-#: Rows that are unpacked at a time, unless a row group has more.
-_ROWS_AT_ONCE = 1 << 17
+#: Rows that a child process unpacks, and rows that are here at a time, unless a row group has more.
+_ROWS_UNPACKED, _ROWS_AT_ONCE = 512 * 1024, 24 * 1024
 
 
 @dataclass(frozen=True)
@@ -205,16 +205,17 @@ def _unpacked(path: Path, file: StoredFile, schema: Schema, alike: _Alike) -> It
     columns, sizes = _shape(path, file, schema)
     with stored_form(path, columns, file.rows) as form:
         alike.refuse_other(form, file.rows)
-        for chosen in _together(sizes):
-            table = limited_reading.unpack(path, file.rows, chosen)
-            stored = _as_stored(table, columns)
-            place = 0
-            for number in chosen:
-                form.refuse_other_group(number, stored.slice(place, sizes[number]))
-                place += sizes[number]
-            if place != stored.num_rows:
-                raise VerificationFailed("the data file does not have as many rows as the certificate says")
-            yield stored, _typed(table, stored, schema)
+        for unpacked in _together(sizes, range(len(sizes)), _ROWS_UNPACKED):
+            turns = list(_together(sizes, unpacked, _ROWS_AT_ONCE))
+            lengths = [sum(sizes[number] for number in chosen) for chosen in turns]
+            with closing(limited_reading.unpack_in_turn(path, file.rows, unpacked, lengths)) as tables:
+                for chosen, table in zip(turns, tables, strict=True):
+                    stored = _as_stored(table, columns)
+                    place = 0
+                    for number in chosen:
+                        form.refuse_other_group(number, stored.slice(place, sizes[number]))
+                        place += sizes[number]
+                    yield stored, _typed(table, stored, schema)
         form.refuse_gaps()
 
 
@@ -253,16 +254,16 @@ def _is_kind_of_a_release(kind: pa.DataType) -> bool:
     return bool(plain or types.is_date32(kind) or (types.is_timestamp(kind) and kind.unit == "us"))
 
 
-def _together(sizes: Sequence[int]) -> Iterator[range]:
-    """Row groups that are unpacked at once."""
-    start = rows = 0
-    for number, size in enumerate(sizes):
-        if number > start and rows + size > _ROWS_AT_ONCE:
+def _together(sizes: Sequence[int], groups: range, most: int) -> Iterator[range]:
+    """These row groups, as many together as have at most so many rows."""
+    start, rows = groups.start, 0
+    for number in groups:
+        if number > start and rows + sizes[number] > most:
             yield range(start, number)
             start, rows = number, 0
-        rows += size
-    if start < len(sizes):
-        yield range(start, len(sizes))
+        rows += sizes[number]
+    if start < groups.stop:
+        yield range(start, groups.stop)
 
 
 def _as_stored(table: pa.Table, columns: pa.Schema) -> pa.Table:
