@@ -24,6 +24,7 @@ from sfumato.data.column_types import FIRST_DAY, LAST_DAY, convert, infer, numbe
 from sfumato.data.decimals import exact_text, nearest_floats
 from sfumato.data.number_codes import plain_codes, without_number_codes
 from sfumato.data.schema import Column, Schema, Type
+from sfumato.data.text_forms import UNREADABLE
 from sfumato.data.values import CodedText, TypedColumn, text_of
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*%?\s*(\.\d+)?")
@@ -157,7 +158,7 @@ def finish(
             faults.append(typed.fault)
     all_at_once(
         SourceError,
-        f"{where} has values that do not fit their type (correct the type, or list the code under the column, as missing)",
+        f"{where} {UNREADABLE}",
         faults,
     )
     return ReadResult(
