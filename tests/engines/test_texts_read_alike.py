@@ -121,6 +121,33 @@ TEXTS: dict[str, list[str]] = {
     + ["2024-01-01 10:30:00 PM", "2024-01-01 10:30:00 Europe/Berlin", "2024-02-30 10:00", "now", "epoch", "infinity", ""],
 }
 
+#: Texts of a CSV file whose schema says under `[read]` how its numbers and dates are written.
+WRITTEN: dict[str, list[str]] = {
+    "integer": ["1.234", "1,0", "12,5", "1234", " 7", "7\u00a0", "1.23", "", "1,234"],
+    "number": ["1,5", "1.5", "1.234,5", "\u00a01,5", " 2,0 ", "+,5", "1e3", "1,5e-2", "inf", "1_0,5", "", "x", "1,5 EUR"],
+    "date": [
+        "5.1.2024",
+        "05.01.2024",
+        "31.2.2024",
+        "5.1.2024 0:00",
+        "5.1.2024 00:00:00",
+        "5.1.2024 7:30",
+        "2024-01-05",
+        "2024-1-5",
+    ]
+    + ["5.1.24", "", "\u00a05.1.2024", "5/1/2024", "2024-01-05 x", "29.2.2024", "29.2.2023", "5.1.0000"],
+    "datetime": [
+        "5.1.2024 7:30",
+        "05.01.2024T17:30:05",
+        "5.1.2024 7:30:05.000",
+        "5.1.2024",
+        "5.1.2024 24:00",
+        "2024-01-05 10:30+02",
+    ]
+    + ["5.1.2024 7:3", "", "31.12.2024 23:59:59", "5.1.2024 7:30 Z"],
+}
+
+
 _SPACES = st.sampled_from(["", "", "", "", " ", "\t", "\n", "\u00a0", "\u2003", "\x1f", "  "])
 _DIGITS = st.text("0123456789", min_size=1, max_size=20)
 _ODD = st.sampled_from(["_", ",", ".", "e", "E", "x", "-", "+", ":", " ", "T", "Z", "0", "9", "f", "d", "\u0661", "\n"])
@@ -241,6 +268,26 @@ def _agree(opened: Open, texts: Sequence[str], declared: str) -> None:
 @pytest.mark.parametrize("declared", TEXTS)
 def test_known_odd_texts_are_read_alike(opened: Open, declared: str) -> None:
     _agree(opened, TEXTS[declared], declared)
+
+
+@pytest.mark.parametrize("declared", WRITTEN)
+def test_texts_that_are_written_in_another_way_are_read_alike(tmp_path: Path, declared: str) -> None:
+    path = tmp_path / "written.csv"
+    ways = {"decimal": ",", "thousands": ".", "date_format": "%d.%m.%Y"}
+
+    def read(texts: Sequence[str], **options: Any) -> list[Any]:
+        pyarrow.csv.write_csv(_table(texts), path)
+        data = sf.read(path, schema={**_schema(declared), "read": ways}, **options)
+        relation = lenient(data.relation) if options.get("unreadable") else data.relation
+        return _values(Microdata(relation, data.schema, data.description))
+
+    ours = read(WRITTEN[declared], unreadable="missing")
+    assert read(WRITTEN[declared], unreadable="missing", engine="duckdb") == ours
+    readable = [text for text, value in zip(WRITTEN[declared], ours, strict=True) if value is not None or text == ""]
+    assert read(readable, engine="duckdb") == read(readable)
+    assert 2 < len(readable) < len(ours)
+    with pytest.raises(SourceError, match=f"{len(ours) - len(readable)} of {len(ours) - 1} values cannot be read"):
+        read(WRITTEN[declared], engine="duckdb")
 
 
 @pytest.mark.parametrize("declared", TEXTS)

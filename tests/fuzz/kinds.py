@@ -54,9 +54,18 @@ day = {role = "quasi", type = "date", hierarchy = {dates = ["month", "year", "de
 pay = {role = "plain", type = "number", bounds = [0, 100000], missing = ["-9"]}
 disease = {role = "sensitive", type = "string", order = ["a", "b"], label = "what"}
 """
+READ = """
+[read]
+separator = ","
+encoding = "utf-8"
+thousands = "'"
+date_format = "%Y-%m-%d"
+missing = ["NA", "k.A."]
+"""
 SCHEMAS = (
     SCHEMA,
     SCHEMA.replace('{mask = "right", width = 15}', '{tree = {"*" = {a = ["b", "c"], d = []}}, missing = "root"}'),
+    SCHEMA.replace("\n[columns]", READ + "\n[columns]"),
     SCHEMA.replace('{mask = "right", width = 15}', "{frequency = [2, 4]}").replace('type = "date"', 'type = "string"'),
     SCHEMA.replace('hierarchy = {mask = "right", width = 15}', 'hierarchy = "towns.csv"'),
 )

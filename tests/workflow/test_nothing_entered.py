@@ -52,8 +52,8 @@ STEPS = (
     "workflow.contents.base.canonical",
     "workflow.publishing.publish._facts",
     "workflow.publishing.publish.versions",
-    "workflow.earlier.readings.Reading.of",
-    "workflow.earlier.readings.Reading.to_json",
+    "workflow.earlier.readings.ReleaseReading.of",
+    "workflow.earlier.readings.ReleaseReading.to_json",
     "workflow.earlier.comparing.keep",
     "ledger.ledger.Ledger.enter_release",
 )

@@ -20,6 +20,7 @@ from sfumato.engines.digests.row_digest import table_sums
 from sfumato.engines.duckdb.relation import DuckDBRelation
 from sfumato.engines.write import write_table
 from sfumato.masking.base import Mask
+from sfumato.workflow.earlier.comparing import ADDS_UP
 from sfumato.workflow.verifying.transparency import MISSING_SHOWN, SAMPLE
 from tests.workflow.people import schema, table
 
@@ -186,6 +187,8 @@ def test_what_needs_records_is_refused_before_the_work(source: Path, tmp_path: P
         sf.protect(on_duckdb(source), (), sf.Mdav(5), destination=tmp_path / "out")
     with pytest.raises(Unsupported, match="disclosure_risk compares records"):
         sf.protect(on_duckdb(source), (), MASKS["both"], destination=tmp_path / "out", risk=["disclosure_risk"])
+    with pytest.raises(Unsupported, match="detail_kept compares with the cells that were known"):
+        sf.protect(on_duckdb(source), [sf.KAnonymity(1)], MASKS["levels"], destination=tmp_path / "out", utility=["detail_kept"])
     with pytest.raises(Unsupported, match="grouped only where a promise"):
         sf.protect(on_duckdb(source), (), MASKS["both"], destination=tmp_path / "out", attacks=["Homogeneity"])
     assert not (tmp_path / "out").exists()
@@ -201,10 +204,51 @@ def test_a_sample_is_protected_here_and_says_that_it_is_one(source: Path, tmp_pa
     assert sf.verify(tmp_path / "out").verdict == "promises nothing"
     searched = sf.protect(on_duckdb(source), [sf.KAnonymity(3)], sample=500, seed=3)
     assert len(searched) <= 500 and searched.verify(allow_demonstration=True).holds
+    for about_input in (sf.TCloseness(0.3, "disease"), sf.BetaLikeness(2, "disease"), sf.DeltaDisclosure(2, "disease")):
+        with pytest.raises(Unsupported, match="a sample of it that nobody keeps"):
+            sf.protect(on_duckdb(source), [sf.KAnonymity(3), about_input], sample=500)
+    about_rows = sf.TCloseness(0.5, "disease", reference="released")
+    assert sf.protect(on_duckdb(source), [about_rows], sample=500).verify().holds
     with pytest.raises(ParameterError, match="leave destination= or sample= out"):
         sf.protect(on_duckdb(source), (), sf.Mdav(5), sample=300, destination=tmp_path / "there")
     with pytest.raises(ParameterError, match="protect all of them"):
         sf.protect(on_duckdb(source), (), sf.Mdav(5), sample=1_440)
+
+
+def test_rows_of_a_sample_are_not_looked_up_by_their_place_in_the_table(source: Path, tmp_path: Path) -> None:
+    """Places in the sorted sample used to be taken for places in the table, and nearly nobody was found."""
+    sf.protect(on_duckdb(source), (), sf.Mdav(5, columns=("age",)), sample=300).save(tmp_path / "out")
+    with pytest.raises(InputError, match="--key COLUMN"):
+        sf.attack(tmp_path / "out", register=sf.read(source, schema()), aligned=True)
+
+
+def test_releases_of_some_records_are_not_combined_and_the_reason_is_true(source: Path, tmp_path: Path) -> None:
+    """They were said to have another table, or values that a mask changed, which they do not."""
+    book = tmp_path / "ledger.db"
+    chosen: list[tuple[Any, dict[str, Any]]] = [(None, {}), (None, {"sample": 500}), (sf.Sampling(0.5), {}), (None, {})]
+    for place, (method, options) in enumerate(chosen):
+        release = sf.protect(on_duckdb(source), [sf.KAnonymity(1)], method, ledger=book, **options)
+        finding = str(release.certificate.composition["finding"])
+        assert "another one then" not in finding and "a mask changed" not in finding
+        assert ("a drawn sample of the records" in finding and ADDS_UP in finding) == (place > 0)
+    noisy = sf.protect(on_duckdb(source), (), sf.AdditiveNoise(0.5, columns=("age",)), ledger=book)
+    assert "values that a mask changed" in str(noisy.certificate.composition["finding"])
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_sample_among_several_masks_changes_no_column(source: Path, tmp_path: Path, there: bool) -> None:
+    """All quasi-identifiers used to be listed as masked, although all but one were published as they are."""
+    mask = sf.Combined(masks=(sf.Sampling(0.5), sf.Combined(masks=(sf.AdditiveNoise(0.5, columns=("age",)), sf.Sampling(0.9)))))
+    options = {"destination": tmp_path / "out"} if there else {}
+    release = sf.protect(on_duckdb(source), (), mask, **options)
+    if not there:
+        release.save(tmp_path / "out")
+    assert release.certificate.transparency["masked_columns"] == ["age"]
+    (left,) = [notice for notice in release.certificate.notices if "published as they are, because" in notice]
+    assert all(f"'{name}'" in left for name in ("sex", "zip")) and "'age'" not in left
+    assert all(finding.passed is not False for finding in sf.verify(tmp_path / "out").findings)
+    alone = sf.protect(on_duckdb(source), (), sf.Combined(masks=(sf.Sampling(0.5),)))
+    assert alone.certificate.transparency["masked_columns"] == []
 
 
 def test_more_records_than_a_mask_takes_here_are_refused_with_the_number(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

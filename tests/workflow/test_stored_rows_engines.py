@@ -13,7 +13,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli.main import run
-from sfumato.core.errors import InputError, SourceError
+from sfumato.core.errors import InputError, SourceError, Unsupported
 from sfumato.data.schema import Column
 from sfumato.engines.digests.row_digest import row_sums, table_sums
 from sfumato.engines.write import write_table
@@ -199,7 +199,10 @@ def test_what_only_looks_like_the_table_is_refused(tmp_path: Path, change: str, 
 
     pq.write_table(table(1_500), tmp_path / "people.parquet")
     people, place = sf.read(tmp_path / "people.parquet", schema(), engine="duckdb"), tmp_path / "published.duckdb"
-    sf.protect(people, [sf.KAnonymity(5)], SEARCHES["lattice"], destination=place).save(tmp_path / "out")
+    release = sf.protect(people, [sf.KAnonymity(5)], SEARCHES["lattice"], destination=place)
+    with pytest.raises(Unsupported, match="stayed in their engine"):
+        release.data.to_pandas()
+    release.save(tmp_path / "out")
     with duckdb.connect(str(place)) as connection:
         connection.execute(change)
     verification = sf.verify(tmp_path / "out", data=place, table="shown")

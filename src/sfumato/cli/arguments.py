@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import ParameterError
+from sfumato.core.plain_data import Plain
 
 if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
 
 
-def tables_of(
-    data: str | None, schema: str | None, others: Sequence[str], encoding: str | None = None
-) -> Microdata | dict[str, Microdata]:
-    """The table behind `--data` and `--schema`, or several by name, each given as NAME=PLACE:SCHEMA."""
+def tables_of(data: str | None, schema: str | None, others: Sequence[str], reading: Plain) -> Microdata | dict[str, Microdata]:
+    """The table behind `--data` and `--schema`, or several by name, each given as NAME=PLACE:SCHEMA; `reading` says
+    how the texts of all of them are read, over what their schemas say."""
     from sfumato.engines.sources import read
 
     if data is None and not others:
         raise ParameterError("name the data: --data FILE --schema FILE, or --table NAME=PLACE:SCHEMA")
     if schema is None and data is not None:
         raise ParameterError("a private answer needs declared bounds and domains: name the schema with --schema FILE")
-    main = None if data is None else read(data, schema=schema, unreadable="missing", **read_as(encoding))
+    main = None if data is None else read(data, schema=schema, unreadable="missing", **reading)
     if not others:
         assert main is not None  # noqa: S101  (for the type checker)
         return main
@@ -30,14 +30,9 @@ def tables_of(
     for text in others:
         name, place, described = _named_place(text)
         in_database = "://" in place or Path(place).suffix.lower() in (".duckdb", ".ddb")
-        how: dict[str, Any] = {"table": name} if in_database else read_as(encoding)
+        how: dict[str, Any] = {"table": name} if in_database else dict(reading)
         tables[name] = read(place, schema=described, unreadable="missing", **how)
     return tables
-
-
-def read_as(encoding: str | None) -> dict[str, Any]:  # options of `read`
-    """How a text file is to be read, where somebody says it."""
-    return {} if encoding is None else {"encoding": encoding}
 
 
 def _named_place(text: str) -> tuple[str, str, str]:

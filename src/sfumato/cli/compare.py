@@ -7,7 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.output import Json, Quiet, answer, shown_progress
+from sfumato.cli.reading import reads_a_table
 from sfumato.core.errors import ParameterError
+from sfumato.core.plain_data import PlainDict
 
 Method = Annotated[
     list[str] | None,
@@ -22,7 +24,7 @@ Method = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(compare)
+    app.command()(reads_a_table(compare))
 
 
 def compare(
@@ -51,6 +53,8 @@ def compare(
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Remember nothing.")] = False,
     json: Json = False,
     quiet: Quiet = False,
+    *,
+    reading: PlainDict,
 ) -> None:
     """Compare masks and searches on a table: risk and loss of each, the map, and which to take."""
     from sfumato.report.wording import counted
@@ -62,7 +66,7 @@ def compare(
         raise ParameterError("--cache and --no-cache contradict each other")
     for path in output or ():
         check_map(path)
-    people, notes = _people(source, schema, table)
+    people, notes = _people(source, schema, table, reading)
     with shown_progress(json, quiet) as progress:
         comparison = run(
             people,
@@ -90,15 +94,15 @@ def compare(
         raise typer.Exit(2)
 
 
-def _people(source: str, schema: str | None, table: str | None) -> tuple[Any, list[str]]:
+def _people(source: str, schema: str | None, table: str | None, reading: PlainDict) -> tuple[Any, list[str]]:
     """The table with its schema, or with the roles that `inspect` suggests."""
     from sfumato.engines.sources import read
 
     if schema is not None:
-        return read(source, schema, table=table), []
+        return read(source, schema, table=table, **reading), []
     from sfumato.workflow.inspect import suggested
 
-    people = suggested(source, table)
+    people = suggested(source, table, **reading)
     listed = ", ".join(people.schema.quasi)
     return people, [
         f"no schema was given: roles were guessed, quasi-identifiers are {listed or 'none'}. Check them with `sfumato inspect`."

@@ -13,7 +13,6 @@ from sfumato.cli.output import Json, Quiet, answer, shown_progress
 from sfumato.cli.query import (
     Analyst,
     Digest,
-    Encoding,
     Format,
     Overwrite,
     Seed,
@@ -24,13 +23,15 @@ from sfumato.cli.query import (
     open_session,
     publish_outcome,
 )
+from sfumato.cli.reading import reads_a_table
 from sfumato.core.errors import ParameterError
 from sfumato.core.owner_files import parse_toml
+from sfumato.core.plain_data import PlainDict
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(publish)
+    app.command()(reads_a_table(publish))
 
 
 def publish(
@@ -46,7 +47,6 @@ def publish(
     unit: Unit = None,
     version: Version = "",
     digest: Digest = True,
-    encoding: Encoding = None,
     output: Annotated[str, typer.Option("--output", "-o", help="The folder of the release.")] = "out",
     format: Format = "csv",
     sign: Sign = None,
@@ -55,6 +55,8 @@ def publish(
     listed: Annotated[bool, typer.Option("--list", help="List the algorithms with their parameters.")] = False,
     json: Json = False,
     quiet: Quiet = False,
+    *,
+    reading: PlainDict,
 ) -> None:
     """Run a private algorithm on a table, pay for it and publish what it made."""
     if listed:
@@ -62,13 +64,12 @@ def publish(
         return
     if method is None or data is None or schema is None:
         raise ParameterError("publish needs a method, a table and --schema; `sfumato publish --list` names the methods.")
-    from sfumato.cli.arguments import read_as
     from sfumato.core import registry
     from sfumato.engines.sources import read
 
     algorithm = registry.make("algorithm", {"name": method, **_settings(parameters or ())})
     check_output(output, format, sign, overwrite)
-    people = read(data, schema=schema, table=table, unreadable="missing", **read_as(encoding))
+    people = read(data, schema=schema, table=table, unreadable="missing", **reading)
     session = open_session(people, ledger=ledger, analyst=analyst, unit=unit, version=version, digest=digest, seed=seed)
     with shown_progress(json, quiet) as progress:
         outcome = session.release(algorithm, for_owner=True, progress=progress)

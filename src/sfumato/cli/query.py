@@ -11,8 +11,10 @@ import typer
 from sfumato.cli.keys import propose
 from sfumato.cli.ledger import DEFAULT, Delta, Epsilon, Place, Rho, ledger_name
 from sfumato.cli.output import Json, answer, complain
+from sfumato.cli.reading import reads_a_table
 from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.loss import PureDP
+from sfumato.core.plain_data import PlainDict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,10 +42,6 @@ Timeout = Annotated[
     float | None,
     typer.Option("--timeout", help="The most seconds of a statement in the engine; then it is stopped, and stays charged."),
 ]
-Encoding = Annotated[
-    str | None,
-    typer.Option("--encoding", help="The encoding of text files with private data, for instance cp1252; without it, UTF-8."),
-]
 #: The budget of a session that only explains.
 _NOTHING = PureDP(0)
 Format = Annotated[str, typer.Option("--format", help="parquet or csv, for a table.")]
@@ -51,7 +49,7 @@ Format = Annotated[str, typer.Option("--format", help="parquet or csv, for a tab
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(query)
+    app.command()(reads_a_table(query))
 
 
 def query(
@@ -95,13 +93,14 @@ def query(
     version: Version = "",
     digest: Digest = True,
     timeout: Timeout = None,
-    encoding: Encoding = None,
     output: Annotated[str | None, typer.Option("--output", "-o", help="Publish the answer into this folder as well.")] = None,
     format: Format = "csv",
     sign: Sign = None,
     overwrite: Overwrite = False,
     seed: Seed = None,
     json: Json = False,
+    *,
+    reading: PlainDict,
 ) -> None:
     """Ask a sensitive table in SQL and get noisy answers with margins, under a budget."""
     from sfumato.cli.arguments import amount_asked, key_values, public_tables, tables_of
@@ -120,7 +119,7 @@ def query(
     if output is not None and not telling:
         check_output(output, format, sign, overwrite)
     session = open_session(
-        tables_of(data, schema, table or (), encoding),
+        tables_of(data, schema, table or (), reading),
         **({"budget": _NOTHING} if telling else {"ledger": ledger}),
         analyst=analyst,
         unit=unit,

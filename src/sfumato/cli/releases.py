@@ -7,14 +7,16 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.output import Json, Quiet, answer, complain, shown_progress
+from sfumato.cli.reading import reads_a_table
 from sfumato.core.errors import ParameterError
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import percent
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command()(verify)
-    app.command()(attack)
+    app.command()(reads_a_table(verify))
+    app.command()(reads_a_table(attack))
 
 
 def verify(
@@ -38,6 +40,8 @@ def verify(
     ] = None,
     table: Annotated[str | None, typer.Option("--table", help="The table of --data.")] = None,
     json: Json = False,
+    *,
+    reading: PlainDict,
 ) -> None:
     """Check a release from its files: digests, signature, and every claim that can be measured or looked up again."""
     from sfumato.workflow.verifying.verify import verify as run
@@ -51,6 +55,7 @@ def verify(
         allow_demonstration=allow_demonstration,
         data=data,
         table=table,
+        **reading,
     )
     answer(verification.to_mapping(), verification.explain(), json)
     if not verification.accepted:
@@ -100,6 +105,8 @@ def attack(
     data_table: Annotated[str | None, typer.Option("--data-table", help="The table of --data.")] = None,
     json: Json = False,
     quiet: Quiet = False,
+    *,
+    reading: PlainDict,
 ) -> None:
     """Attack a release, or what a JSON file describes, and report success beside blind guessing."""
     import warnings
@@ -112,7 +119,7 @@ def attack(
     from sfumato.workflow.earlier.read_alike import read_described
 
     if folder.endswith(".json"):
-        if register or schema or table or earlier or only or aligned or key or data or data_table:
+        if register or schema or table or earlier or only or aligned or key or data or data_table or reading:
             raise ParameterError("a file that describes an attack must hold everything about it; leave the options out")
         results = [attack_outputs(folder)]
         answer({"file": folder, "attacks": results}, _lines(results), json)
@@ -121,13 +128,19 @@ def attack(
         raise ParameterError("--schema describes the register: pass that with --with")
     if table and register is None:
         raise ParameterError("--table names a table of the register's database: pass that with --with")
-    people = read_described(register, Schema.load(schema).columns, table) if schema else register
+    if reading and register is None:
+        raise ParameterError("how texts are read is about the register: pass that with --with")
+    people = None
+    if register is not None and schema:
+        described = Schema.load(schema)
+        people = read_described(register, described.columns, table, described.read.overridden(reading))
     with shown_progress(json, quiet) as progress, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         outcomes = run_attacks(
             folder,
-            register=people,
+            register=people or register,
             table=table,
+            reading=reading,
             earlier=earlier or (),
             only=only or (),
             aligned=aligned,

@@ -10,7 +10,9 @@ import typer
 
 from sfumato.cli.keys import propose
 from sfumato.cli.output import Json, Quiet, answer, complain, shown_progress, table_lines
+from sfumato.cli.reading import reads_a_table
 from sfumato.core.errors import ParameterError
+from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import percent
 
 if TYPE_CHECKING:
@@ -37,15 +39,15 @@ Population = Annotated[
 
 
 #: Options that say how a recipe is run, and not what it makes.
-_OF_THIS_RUN = "output format overwrite ledger seed sign write destination destination_table memory engine".split()
+_OF_THIS_RUN = "output format overwrite ledger seed sign write destination destination_table memory engine read".split()
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command()(inspect)
-    app.command()(protect)
-    app.command()(check)
-    app.command()(hierarchy)
+    app.command()(reads_a_table(inspect))
+    app.command()(reads_a_table(protect))
+    app.command()(reads_a_table(check))
+    app.command()(reads_a_table(hierarchy))
 
 
 def inspect(
@@ -60,23 +62,33 @@ def inspect(
         str | None,
         typer.Option("--schema", help="A schema to check: counts the values that cannot be read as their declared type."),
     ] = None,
+    quasi: Annotated[
+        list[str] | None,
+        typer.Option("--quasi", help="A column to generalise, where you have decided which; other suggested ones become plain."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the schema file, and what was edited in it.")] = False,
     json: Json = False,
+    *,
+    reading: PlainDict,
 ) -> None:
     """Profile a table: what each column holds, who stands out, and a schema to start from; or check a schema against it."""
-    from sfumato.data.suggested_schema import proposal_reasons
+    from sfumato.data.suggested_schema import proposal_reasons, with_quasi
     from sfumato.report.wording import counted
-    from sfumato.workflow.inspect import dataset_id
+    from sfumato.workflow.inspect import about_many, dataset_id
     from sfumato.workflow.inspect import inspect as run
     from sfumato.workflow.recipe import without_secrets
 
     kept = None
     if schema_out is None and schema is None and not no_schema:
         schema_out = f"{dataset_id(source, table)}.toml"
-        if Path(schema_out).exists():
+        if Path(schema_out).exists() and not overwrite:
             kept, schema_out = schema_out, None
-    profile = run(source, schema_out=schema_out, table=table, schema=schema)
+    described = {} if schema is None else {"schema": schema}
+    profile = run(source, schema_out=schema_out, table=table, overwrite=overwrite, quasi=quasi, **described, **reading)
+    profile = with_quasi(profile, quasi)
     reasons = proposal_reasons(profile) if schema is None else {}
-    facts = {**profile.to_mapping(), "schema_file": schema_out, "proposals": reasons}
+    many = [] if quasi is not None else about_many(profile)
+    facts = {**profile.to_mapping(), "schema_file": schema_out, "proposals": reasons, "many": many}
     rows = [
         (
             column["name"],
@@ -91,12 +103,19 @@ def inspect(
     lines = [f"{counted(facts['rows'], 'record')}, {counted(len(rows), 'column')}", ""]
     lines += table_lines(("column", "type", "distinct", "unique", "suggested role", "because"), rows)
     lines += ["", *_standing_out(facts)]
+    lines += [
+        f"read: {key} = {_shown(facts['read'][key])} ({why})"
+        for key, why in facts["read_because"].items()
+        if why and key in facts["read"]
+    ]
+    lines += [f"decide: {question}" for question in facts["questions"]]
+    lines += [f"many: {text}" for text in many]
     lines += [f"proposed: '{name}': {reason}" for name, reason in reasons.items()]
     lines += [f"unit: {facts['unit'] or 'none named'}; {facts['unit_reason']}"]
     lines += [f"note: {note}" for note in facts.get("notes", ())]
     lines += [] if schema is None else ["every value can be read as the type that the schema declares"]
     if kept is not None:
-        lines += ["", f"'{kept}' exists already and was kept; name another file with --schema-out for a fresh one"]
+        lines += ["", f"'{kept}' exists already and was kept; --schema-out names another file, --overwrite replaces it"]
     if schema_out is not None:
         of_table = [] if table is None else ["--table", table]
         lines += [
@@ -156,8 +175,8 @@ def protect(
         str | None,
         typer.Option(
             "--destination",
-            help="Let the engine write the rows, none of which comes into this process: a new folder, a DuckDB file, "
-            "a PostgreSQL URL, or spark:TABLE.",
+            help="Let the engine write the rows, none of which comes into this process: a new folder, a DuckDB file "
+            "or a PostgreSQL URL.",
         ),
     ] = None,
     destination_table: Annotated[
@@ -172,6 +191,8 @@ def protect(
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
+    *,
+    reading: PlainDict,
 ) -> None:
     """Protect a table, verify what was written and save the release."""
     from sfumato.data.read_result import NAMED_BY_A_RECORD, are_numbers
@@ -200,6 +221,7 @@ def protect(
         "memory": memory,
         "sample": sample,
         "engine": engine,
+        "read": reading or None,
     }
     recipe = _recipe(source, {name: value for name, value in options.items() if value is not None})
     with shown_progress(json, quiet) as progress:
@@ -242,6 +264,8 @@ def check(
         typer.Option("--show-failing", min=1, help="Show this many failing classes per guarantee (for the owner only)."),
     ] = None,
     json: Json = False,
+    *,
+    reading: PlainDict,
 ) -> None:
     """Measure every guarantee on a table and explain what each number means."""
     from sfumato.workflow import named
@@ -249,7 +273,7 @@ def check(
 
     entries = _promises(k, l, t, guarantee)
     guarantees = named.guarantees(entries, "command line") if entries else None
-    measured = run(source, schema, guarantees, original=original, population=population)
+    measured = run(source, schema, guarantees, original=original, population=population, **reading)
     facts, lines = measured.to_mapping(), [measured.explain()]
     if show_failing is not None:
         failing = measured.failing_by_guarantee(show_failing)
@@ -265,12 +289,16 @@ def hierarchy(
     column: Annotated[str | None, typer.Option("--column", "-c", help="Only this column.")] = None,
     data: Annotated[str | None, typer.Option("--data", "-d", help="Check it against the values of this table.")] = None,
     json: Json = False,
+    *,
+    reading: PlainDict,
 ) -> None:
     """Preview and validate hierarchies: how many values are left at each level, with examples."""
     from sfumato.report.wording import counted
     from sfumato.workflow.hierarchies import preview
 
-    levels_by_column = preview(schema, column=column, data=data)
+    if reading and data is None:
+        raise ParameterError(f"{', '.join(_option(name) for name in reading)}: say how --data is read; pass --data as well.")
+    levels_by_column = preview(schema, column=column, data=data, **reading)
     lines = []
     for name, levels in levels_by_column.items():
         lines += [f"{name}: {counted(levels[0]['values'], 'value')}, {counted(len(levels) - 1, 'level')} of generalisation"]
@@ -295,8 +323,10 @@ def _recipe(source: str, options: dict[str, Any]) -> Recipe:
         loaded = Recipe.load(source, notice=lambda hint: complain(f"notice: {hint}"))
         extra = set(options) - {*_OF_THIS_RUN}
         if extra:
-            named = ", ".join(f"--{name.replace('_', '-')}" for name in sorted(extra))
+            named = ", ".join(_option(name) for name in sorted(extra))
             raise ParameterError(f"a recipe says this itself: leave out {named}, or edit the recipe.")
+        if "read" in options:
+            options = {**options, "read": loaded.read.overridden(options["read"]).to_mapping()}
         return loaded.with_changes({name: _from_here(name, value) for name, value in options.items()})
     needed = {"schema": "--schema"}
     if not registry.has("mask", (options.get("method") or {}).get("name")):
@@ -309,6 +339,10 @@ def _recipe(source: str, options: dict[str, Any]) -> Recipe:
     if "output" not in options and recipe.destination_folder() is not None:  # the destination is the folder of the release
         recipe = recipe.with_changes({"output": None})
     return recipe
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _from_here(name: str, value: Any) -> Any:
@@ -379,6 +413,10 @@ def _failing_lines(failing: dict[str, pa.Table]) -> list[str]:
         lines += ["", f"Failing classes of {name}, the smallest first (for your eyes only):"]
         lines += table_lines(tuple(classes.column_names), rows)
     return lines
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(repr, value)) if isinstance(value, list) else repr(value)
 
 
 def _standing_out(facts: dict[str, Any]) -> list[str]:

@@ -44,6 +44,8 @@ class SfumatoError(Exception):
 
     exit_code = 2
     owner_only = False
+    #: The faults one by one, where several were reported at once.
+    faults: tuple[str, ...] = ()
 
     def __init__(self, message: str = "") -> None:
         super().__init__(_PASSWORD.sub(r"\1…", _TELLING_URL.sub(r"\1…", message)))
@@ -195,6 +197,7 @@ def all_at_once(error: type[SfumatoError], heading: str, faults: Iterable[str]) 
     listed = list(faults)
     if not listed:
         return
-    if len(listed) == 1:
-        raise error(f"{heading}: {listed[0]}")
-    raise error(f"{heading}: {len(listed)} faults\n" + "\n".join(f"  {i}. {fault}" for i, fault in enumerate(listed, 1)))
+    several = f"{heading}: {len(listed)} faults\n" + "\n".join(f"  {i}. {fault}" for i, fault in enumerate(listed, 1))
+    raised = error(f"{heading}: {listed[0]}" if len(listed) == 1 else several)
+    raised.faults = tuple(f"{heading}: {fault}" for fault in listed)
+    raise raised

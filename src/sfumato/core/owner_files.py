@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from sfumato.core.errors import SfumatoError, as_name, forgetting
@@ -67,9 +68,10 @@ def readable(
     what: str,
     keys: Iterable[str],
     top: Iterable[str] = (),
+    sections: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
     """Validation faults (as Pydantic lists them) as sentences: the place, what is wrong, the nearest known key; `top` are the
-    keys that stand at the top of the file."""
+    keys that stand at the top of the file, and `sections` says of other keys below which one they stand."""
     names, above = sorted(keys), set(top)
     sentences = []
     for fault in faults:
@@ -78,13 +80,15 @@ def readable(
         if fault["type"] == "string_pattern_mismatch":
             text = _FORMS.get(str(fault["loc"][-1]), "is not written in the form that it needs")
         if fault["type"] == "extra_forbidden":
-            text = _unknown(str(fault["loc"][-1]), names, above if len(fault["loc"]) > 1 else set())
+            text = _unknown(str(fault["loc"][-1]), names, above if len(fault["loc"]) > 1 else set(), sections)
         sentences.append(f"{place}: {text}")
     return sentences
 
 
-def _unknown(key: str, keys: Iterable[str], above: set[str]) -> str:
+def _unknown(key: str, keys: Iterable[str], above: set[str], sections: Mapping[str, str]) -> str:
     """A key that is not known where it stands."""
+    if key in sections and key not in above:
+        return f"unknown key here; it belongs below [{sections[key]}]"
     if key in above:
         return "unknown key here; it belongs at the top of the file, above the first line in [brackets]"
     near = difflib.get_close_matches(key, [name for name in keys if name != key], n=1)

@@ -38,7 +38,7 @@ def build(cls: type[T], values: Mapping[str, object]) -> T:
     faults = [name_of_now(cls, name) for name in values if name in former]
     for name in values:
         if name not in fields and name not in former:
-            near = difflib.get_close_matches(name, fields, n=1)
+            near = difflib.get_close_matches(name, [each for each in fields if each != name], n=1)
             hint = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(fields) or 'none'}"
             faults.append(f"unknown parameter {as_name(name)}{hint}")
     stated = {former.get(name, name) for name in values}

@@ -32,7 +32,7 @@ def find(kind: str, name: str) -> type[Any]:  # a class of that kind
             if _belongs(candidate, each):
                 return candidate  # type: ignore[no-any-return]
     choices = names(kind)
-    near = difflib.get_close_matches(str(name), choices, n=1)
+    near = difflib.get_close_matches(str(name), [each for each in choices if each != str(name)], n=1)
     hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(choices)}."
     raise RecipeError(f"unknown {kind} {as_name(name)}. {hint}")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import cache
@@ -47,6 +47,19 @@ def text_of(value: object) -> str | None:
         return value.hex()
     plain = python_number(value)
     return str(value) if plain is value else text_of(plain)
+
+
+def nearest(word: str, words: Iterable[str], cutoff: float = 0.6) -> str:
+    """A question for the word that is meant, to stand behind one that is not there; empty where none is near, and never the word
+    itself.
+
+    >>> nearest("Mdavv", ["Mdav", "VMdav"]), nearest("age", ["age"])
+    (" (did you mean 'Mdav'?)", '')
+    """
+    import difflib
+
+    near = difflib.get_close_matches(word, [each for each in words if each != word], n=1, cutoff=cutoff)
+    return f" (did you mean '{near[0]}'?)" if near else ""
 
 
 def with_article(noun: str) -> str:

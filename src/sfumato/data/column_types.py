@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.data import text_forms
+from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Type
 from sfumato.data.values import CodedText, TypedColumn
 
@@ -25,7 +26,8 @@ _LEADING_ZEROS = r"^0[0-9]+$"
 _DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _DATETIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?$"
 _DATETIME_UTC = _DATETIME[:-1] + r"(?:Z|\+00:00|\+0000)$"
-_DECIMAL_COMMA = r"^-?[0-9]+,[0-9]+$"
+#: Numbers with a decimal comma, perhaps with points between thousands.
+_DECIMAL_COMMA = r"^-?(?:[0-9]+|[0-9]{1,3}(?:\.[0-9]{3})+),[0-9]+$"
 
 _GLANCE = 1000
 FIRST_DAY = -719_162  # 0001-01-01 in days, the first date Python can print
@@ -57,19 +59,58 @@ def numbers_at_once(column: pa.ChunkedArray) -> TypedColumn | None:
     return TypedColumn(typed[0].combine_chunks(), typed[1]) if typed is not None else None
 
 
-def infer(name: str, text: CodedText) -> TypedColumn:
-    """The narrowest type all texts have in canonical form; otherwise text, with a note where that may
+def infer(name: str, text: CodedText, reading: Reading = PLAIN) -> TypedColumn:
+    """The narrowest type all texts have in the form in which they are read; otherwise text, with a note where that may
     surprise."""
     if not len(text.values):
         return TypedColumn(text.to_arrow(), "string", (f"column '{name}' has no values",) if text.codes.size else ())
     filled = text.without({""})
     if len(filled.values):
-        typed = as_typed(filled.values)
+        typed = _as_read(filled.values, reading)
         if typed is not None:
             values, kind = typed
             notes = () if filled is text else (f"column '{name}': empty quoted cells are read as missing",)
             return TypedColumn(filled.to_typed(values), kind, notes)
     return TypedColumn(text.to_arrow(), "string", tuple(_surprises(name, text)))
+
+
+def _as_read(values: pa.StringArray, reading: Reading) -> tuple[pa.Array, Type] | None:
+    """The distinct texts as numbers or dates of a reading, or in the canonical forms that it does not read otherwise."""
+    if reading.plain:
+        return as_typed(values)
+    for plain in (_plain_numbers(values, reading), _plain_dates(values, reading)):
+        if plain is not None:
+            return as_typed(plain)
+    typed = as_typed(values)
+    otherwise = typed is not None and (
+        (typed[1] in ("integer", "number") and not reading.plain_numbers)
+        or (typed[1] in ("date", "datetime") and not reading.reads_iso)
+    )
+    return None if otherwise else typed
+
+
+def readable_as(values: pa.StringArray, reading: Reading) -> Type | None:
+    """The type that all these texts have under a reading; None where they are texts."""
+    typed = _as_read(values, reading) if len(values) else None
+    return None if typed is None else typed[1]
+
+
+def _plain_numbers(values: pa.StringArray, reading: Reading) -> pa.StringArray | None:
+    """All texts as plain numbers; None where numbers are plain already, or one is no number."""
+    if reading.plain_numbers or not _all_match(values, f"^(?:{reading.number_form})$"):
+        return None
+    return pa.array([reading.number(value) for value in values.to_pylist()], pa.string())
+
+
+def _plain_dates(values: pa.StringArray, reading: Reading) -> pa.StringArray | None:
+    """All texts as dates in ISO form; None where no other form is read, or one is no date."""
+    if reading.dates is None:
+        return None
+    glance = values[:64].to_pylist()
+    if any(reading.moment(value) is None for value in glance):
+        return None
+    moments = [*map(reading.moment, values.to_pylist())]
+    return None if None in moments else pa.array(moments, pa.string())
 
 
 def as_typed(values: pa.StringArray | pa.ChunkedArray) -> tuple[pa.Array, Type] | None:
@@ -93,17 +134,17 @@ def as_typed(values: pa.StringArray | pa.ChunkedArray) -> tuple[pa.Array, Type] 
     return (moments, "datetime") if moments is not None else None
 
 
-def convert(name: str, text: CodedText, kind: Type, *, lenient: bool = False) -> TypedColumn:
+def convert(name: str, text: CodedText, kind: Type, *, lenient: bool = False, reading: Reading = PLAIN) -> TypedColumn:
     """The column as the declared type; texts that are none are counted in `fault`, or missing where `lenient`. Then no
     text decides how another one is read, and neither what type the column gets."""
     if kind == "string":
         return TypedColumn(text.to_arrow(), "string")
     text = text.without({""})
-    exact = _exactly(text.values, kind)
+    exact = _exactly(text.values, kind, reading)
     if exact is not None:
         exact = exact.cast(ARROW_TYPES[kind]) if lenient else exact
         return TypedColumn(text.to_typed(exact), kind)
-    parsed = [_parse(value, kind) for value in text.values.to_pylist()]
+    parsed = [_parse(value, kind, reading) for value in text.values.to_pylist()]
     wrong = np.array([value is None for value in parsed] + [False])
     bad_rows = wrong[text.codes]
     if bad_rows.any() and not lenient:
@@ -114,11 +155,11 @@ def convert(name: str, text: CodedText, kind: Type, *, lenient: bool = False) ->
     return TypedColumn(text.to_typed(pa.array(parsed, ARROW_TYPES[kind])), kind)
 
 
-def _exactly(values: pa.StringArray, declared: Type) -> pa.Array | None:
+def _exactly(values: pa.StringArray, declared: Type, reading: Reading) -> pa.Array | None:
     """All texts as the wanted type at once, where they are canonical."""
     if not len(values):
         return _empty(declared)
-    inferred = as_typed(values)
+    inferred = _as_read(values, reading)
     if inferred is None:
         return None
     typed, kind = inferred
@@ -129,9 +170,13 @@ def _exactly(values: pa.StringArray, declared: Type) -> pa.Array | None:
     return None
 
 
-def _parse(value: str, kind: Type) -> bool | int | float | datetime.date | None:
+def _parse(value: str, kind: Type, reading: Reading = PLAIN) -> bool | int | float | datetime.date | None:
     """One text, read leniently because the owner declared the type; None when it is none of that type."""
     text = value.strip()
+    if kind in ("integer", "number") and not reading.plain_numbers:
+        text = reading.number(text) or ""
+    if kind in ("date", "datetime") and reading.dates is not None:
+        text = reading.moment(text) or (text if reading.reads_iso else "")
     if kind == "boolean":
         return None if text.lower() not in (*text_forms.YES, *text_forms.NO) else text.lower() in text_forms.YES
     if kind == "integer":
@@ -176,7 +221,7 @@ def _surprises(name: str, text: CodedText) -> list[str]:
     if zeros.any() and (numeric | zeros | markers).all():
         notes.append(f"column '{name}' has digits with leading zeros: kept as text")
     if _all_match(text.values, _DECIMAL_COMMA):
-        notes.append(f"column '{name}' looks like numbers with a decimal comma: kept as text; read with decimal=','")
+        notes.append(f"column '{name}' looks like numbers with a decimal comma: kept as text; read with decimal = ','")
     return notes
 
 

@@ -23,9 +23,12 @@ from sfumato.data.identifier_names import role_by_name
 from sfumato.data.identifier_patterns import PATTERNS, share
 from sfumato.data.microdata import Microdata
 from sfumato.data.read_result import normalise, type_name
+from sfumato.data.repeated_columns import without_copy
 from sfumato.data.roles import Suggestion, suggest
 from sfumato.data.schema import Role, Type
+from sfumato.data.singling import SinglingOut, singling_order
 from sfumato.data.suggested_intervals import fullest_interval, nested_widths, quantile_cuts
+from sfumato.data.suggested_reading import SuggestedReading
 from sfumato.data.suggested_unit import SuggestedUnit, suggest_unit
 from sfumato.data.values import texts
 from sfumato.kernels.classes.grouping import group_columns
@@ -103,7 +106,9 @@ class Profile:
     quasi-identifier, how many records would no longer be unique without it. `k` is the smallest class over
     all suggested quasi-identifiers. Where `unit` is a column, classes are counted in units, and a record is unique where no other
     unit has its values. `unit` is the column that seems to name whom a row is about, "record" where every row
-    seems to be about somebody else, None where the data do not tell; `unit_reason` says why.
+    seems to be about somebody else, None where the data do not tell; `unit_reason` says why. `singling` orders the suggested
+    quasi-identifiers by how much they single people out. `reading` says how the texts of the table
+    are read, and why.
     """
 
     rows: int
@@ -117,6 +122,8 @@ class Profile:
     description: str = "table"
     unit: str | None = None
     unit_reason: str = ""
+    singling: tuple[SinglingOut, ...] = ()
+    reading: SuggestedReading = SuggestedReading()
 
     @property
     def unique_share(self) -> float:
@@ -145,6 +152,10 @@ class Profile:
             "notes": list(self.notes),
             "unit": self.unit,
             "unit_reason": self.unit_reason,
+            "singling": [vars(each) for each in self.singling],
+            "read": self.reading.reading.to_mapping(),
+            "read_because": dict(self.reading.reasons),
+            "questions": list(self.reading.questions),
         }
 
 
@@ -167,6 +178,7 @@ def profile_table(data: Microdata | pa.Table) -> Profile:
     unit, columns = suggest_unit(columns, roles)
     if isinstance(data, Microdata) and data.schema.each_record_is_a_unit:
         unit = SuggestedUnit("record", "given by the schema")
+    columns = [column if column.name in roles else without_copy(column, table) for column in columns]
     quasi = tuple(column.name for column in columns if column.role == "quasi")
     named = next((column.name for column in columns if column.role == "unit"), "")
     if named and table.num_rows:
@@ -185,6 +197,7 @@ def profile_table(data: Microdata | pa.Table) -> Profile:
         description=description,
         unit=unit.unit,
         unit_reason=unit.reason,
+        singling=singling_order({name: codes[name] for name in quasi}, table.num_rows),
     )
 
 
@@ -228,7 +241,10 @@ def _describe(name: str, column: pa.ChunkedArray, rows: int, role: Role | None) 
     lengths = [len(text) for text in coded.texts]
     choice = Suggestion(role, "given by the schema") if role is not None else suggest(
         kind=kind, rows=int(values.sum()), distinct=distinct, unique_share=unique_share,
-        mean_length=sum(lengths) / max(len(lengths), 1), named=role_by_name(name), patterns=patterns,
+        mean_length=sum(lengths) / max(len(lengths), 1),
+        mean_words=sum(len(text.split()) for text in coded.texts) / max(len(lengths), 1),
+        named=role_by_name(name),
+        patterns=patterns,
     )  # fmt: skip
     listed = kind in ("string", "boolean") and 0 < distinct <= _MOST_LISTED
     codes = kind in ("integer", "number") and 0 < distinct <= MOST_CODES and all(map(_WHOLE.fullmatch, coded.texts))

@@ -23,8 +23,9 @@ from sfumato.core.errors import SourceError, all_at_once
 from sfumato.data.column_types import FIRST_DAY, LAST_DAY, convert, infer, numbers_at_once
 from sfumato.data.decimals import exact_text, nearest_floats
 from sfumato.data.number_codes import plain_codes, without_number_codes
+from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Column, Schema, Type
-from sfumato.data.text_forms import UNREADABLE
+from sfumato.data.text_forms import MISFITS
 from sfumato.data.values import CodedText, TypedColumn, text_of
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*%?\s*(\.\d+)?")
@@ -43,7 +44,7 @@ class RawTable:
 
     `textual` says that the format has no types (CSV), so that they are inferred; `guessed` names, by position, columns
     of other formats whose type follows from their cells (Excel, Python objects in a frame). `described` carries labels
-    and missing codes that the file itself declares, by position.
+    and missing codes that the file itself declares, by position. `form` has separator and encoding of a text file.
     """
 
     names: tuple[str, ...]
@@ -52,6 +53,7 @@ class RawTable:
     notes: tuple[str, ...] = ()
     described: Mapping[int, Column] = field(default_factory=dict, repr=False)
     guessed: frozenset[int] = frozenset()
+    form: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, table: pa.Table) -> RawTable:
@@ -82,7 +84,8 @@ class ReadResult:
     `notes` say what was detected and decided, without values of records; `columns` describes every column:
     its type, and labels, value labels and missing codes where the file or the schema has them. `inferred` are the columns
     whose type nobody declared and that another record could have changed. `exact` has the decimals and integers that
-    became floating-point numbers, as they were, and None for texts that did.
+    became floating-point numbers, as they were, and None for texts that did. `reading` says how the texts were read, with
+    what was detected.
     """
 
     table: pa.Table = field(repr=False)
@@ -90,6 +93,7 @@ class ReadResult:
     columns: dict[str, Column] = field(default_factory=dict, repr=False)
     inferred: frozenset[str] = frozenset()
     exact: dict[str, pa.ChunkedArray | None] = field(default_factory=dict, repr=False)
+    reading: Reading = PLAIN
 
 
 #: What is said of a file without a line of names.
@@ -126,8 +130,8 @@ def _fault_of_name(name: str | None) -> str:
 def finish(
     raw: RawTable, where: str, schema: Schema | None = None, *, as_text: bool = False, unreadable: Unreadable = "refuse"
 ) -> ReadResult:
-    """Names, missing codes and types; conversion faults of all columns are reported together, counted,
-    without values, unless what is `unreadable` shall be missing."""
+    """Names, missing codes and types, as the schema says that the table is read; conversion faults of all columns are reported
+    together, counted, without values, unless what is `unreadable` shall be missing."""
     names, notes = unique_names(raw.names)
     nested = [
         f"column '{name}' has the nested type {column.type}"
@@ -136,11 +140,11 @@ def finish(
     ]
     all_at_once(SourceError, f"{where}: flatten nested columns before reading", nested)
     described = {name: raw.described[i] for i, name in enumerate(names) if i in raw.described}
-    declared = dict(schema.columns) if schema is not None else {}
+    declared, reading = (dict(schema.columns), schema.read) if schema is not None else ({}, PLAIN)
     arrays, columns, faults, inferred = [], {}, [], set()
     exact: dict[str, pa.ChunkedArray | None] = {}
     # each column goes as soon as it is read: the whole table need not be there twice
-    textual, guessed, said, waiting = raw.textual, raw.guessed, raw.notes, list(raw.columns)
+    textual, guessed, said, form, waiting = raw.textual, raw.guessed, raw.notes, raw.form, list(raw.columns)
     del raw
     for place, name in enumerate(names):
         column, waiting[place] = waiting[place], None
@@ -149,7 +153,7 @@ def finish(
             unit = name in declared and declared[name].role == "unit"
             follows_cells = textual or place in guessed or (type_depends_on_values(column.type) and not unit)
             inferred.update([name] if follows_cells else [])
-        typed = _typed(name, column, textual, declared.get(name), as_text, lenient=unreadable == "missing")
+        typed = _typed(name, column, textual, declared.get(name), reading, as_text, lenient=unreadable == "missing")
         arrays.append(typed.array)
         exact.update(_before_rounding(name, column, typed.array))
         notes.extend(typed.notes)
@@ -158,7 +162,7 @@ def finish(
             faults.append(typed.fault)
     all_at_once(
         SourceError,
-        f"{where} {UNREADABLE}",
+        f"{where} {MISFITS}",
         faults,
     )
     return ReadResult(
@@ -167,6 +171,7 @@ def finish(
         columns,
         frozenset(inferred),
         exact,
+        reading.overridden(form) if form else reading,
     )
 
 
@@ -185,26 +190,44 @@ def _is_declared(column: Column | None) -> bool:
 
 
 def _typed(
-    name: str, column: pa.ChunkedArray, textual: bool, declared: Column | None, as_text: bool, *, lenient: bool
+    name: str,
+    column: pa.ChunkedArray,
+    textual: bool,
+    declared: Column | None,
+    reading: Reading,
+    as_text: bool,
+    *,
+    lenient: bool,
 ) -> TypedColumn:
     if as_text:
         return TypedColumn(CodedText.of(column).to_arrow(), "string")
     declared_type = declared.stored_type if declared is not None else None
-    missing = frozenset(declared.missing) if declared is not None else frozenset()
-    typed = _read(name, column, textual, declared_type, missing, lenient=lenient)
+    missing = frozenset((*(declared.missing if declared is not None else ()), *reading.missing))
+    typed = _read(name, column, textual, declared_type, missing, reading, lenient=lenient)
     return replace(typed, array=without_number_codes(typed.array, missing)) if missing else typed
 
 
 def _read(
-    name: str, column: pa.ChunkedArray, textual: bool, declared_type: Type | None, missing: frozenset[str], *, lenient: bool
+    name: str,
+    column: pa.ChunkedArray,
+    textual: bool,
+    declared_type: Type | None,
+    missing: frozenset[str],
+    reading: Reading,
+    *,
+    lenient: bool,
 ) -> TypedColumn:
     """The column in its type, without cells whose text is a missing code."""
     if textual:
-        quick = numbers_at_once(column) if not missing and declared_type in (None, "integer", "number") else None
+        at_once = reading.plain_numbers and not plain_codes(missing) and declared_type in (None, "integer", "number")
+        at_once = at_once and not pa.types.is_dictionary(column.type)
+        quick = numbers_at_once(column) if at_once else None
         if quick is not None and declared_type in (None, quick.type):
             return quick
         text = CodedText.of(column).without(missing)
-        return convert(name, text, declared_type, lenient=lenient) if declared_type is not None else infer(name, text)
+        if declared_type is not None:
+            return convert(name, text, declared_type, lenient=lenient, reading=reading)
+        return infer(name, text, reading)
     if declared_type not in (None, "number") and pa.types.is_decimal(column.type):
         # never by way of floating-point numbers, which have too few digits for a long identifier
         text = CodedText.of(exact_text(column)).without(missing.union(plain_codes(missing)))
@@ -216,7 +239,8 @@ def _read(
     if missing:
         array = _without_codes(array, missing)
     if declared_type is not None and declared_type != kind:
-        changed = convert(name, CodedText.of(array), declared_type, lenient=lenient)
+        written = reading if kind == "string" else PLAIN  # values that have a type are written as the program writes them
+        changed = convert(name, CodedText.of(array), declared_type, lenient=lenient, reading=written)
         return TypedColumn(changed.array, changed.type, (*notes, *changed.notes), changed.fault)
     return TypedColumn(array, kind, tuple(notes))
 

@@ -14,13 +14,15 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.errors import SourceError, forgetting
+from sfumato.core.plain_data import Plain
 from sfumato.core.plain_files import open_plain
 from sfumato.data.read_result import RawTable, ReadResult, Unreadable, finish
-from sfumato.data.readers_csv import CsvOptions, read_csv
+from sfumato.data.readers_csv import CsvOptions, form_evidence, read_csv
 from sfumato.data.readers_excel import read_excel
 from sfumato.data.readers_frames import from_frame, is_frame
 from sfumato.data.readers_statistics import READERS as STATISTICS
 from sfumato.data.readers_statistics import read_statistics
+from sfumato.data.reading import PLAIN, Reading, stated_options
 from sfumato.data.schema import Schema
 
 __all__ = ["ENDINGS", "ReadResult", "from_frame", "is_frame", "read_file"]
@@ -30,6 +32,9 @@ _COMPRESSED = (".gz", ".bz2", ".zst")
 _PARQUET = (".parquet", ".pq")
 _ARROW = (".arrow", ".feather", ".ipc", ".arrows")
 _EXCEL = (".xlsx", ".xlsm")
+_DATABASES = (".duckdb", ".ddb", ".db")
+#: First bytes of files that hold no text: Parquet, Arrow, archives, old Office files.
+_NO_TEXT = (b"PAR1", b"ARROW1", b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
 
 #: Endings of the names of files that `read_file` understands.
 ENDINGS = (*_TEXT, *_PARQUET, *_ARROW, *_EXCEL, *STATISTICS)
@@ -40,24 +45,28 @@ def read_file(
     path: str | Path,
     schema: Schema | None = None,
     *,
-    separator: str | None = None,
-    encoding: str | None = None,
-    decimal: str = ".",
     strip: bool = False,
     sheet: str | int | None = None,
     as_text: bool = False,
     unreadable: Unreadable = "refuse",
+    **how: object,  # keys of a `Reading`
 ) -> ReadResult:
     """Read a file into an Arrow table; the schema may describe columns that the file does not have.
 
     Types come from the schema where it declares them, from the file where it has them, and are inferred
     otherwise; with `as_text` every cell is kept as the text it is, which is how a written release is read
-    back. `separator`, `encoding`, `decimal` and `strip` (remove spaces around cells) concern text files,
-    `sheet` (name or number) Excel. What is `unreadable` as its declared type is refused with all such faults,
-    or missing; in that case a text file is in UTF-8, or begins with a byte-order mark.
+    back. `separator`, `encoding`, `decimal`, `thousands`, `date_format` and `missing` say how texts are read, over what the
+    schema says under `read`; `strip` removes spaces around the cells of text files, `sheet` (name or number) is for Excel.
+    What is `unreadable` as its declared type is refused with all such faults, or missing; in that case a text file is in
+    UTF-8, or begins with a byte-order mark.
     """
     file = Path(path)
     where = f"'{path}'"
+    reading = PLAIN if schema is None else schema.read
+    if any(value is not None for value in how.values()):
+        reading = reading.overridden(stated_options(how))
+    if reading is not PLAIN:
+        schema = (Schema() if schema is None else schema).read_as(reading)
     first_bytes = _probe(file, where)
     ending = _ending(file)
     if ending in STATISTICS:
@@ -66,9 +75,27 @@ def read_file(
         raw = read_excel(file, where, sheet)
     else:
         raw = _columnar(file, where, ending, first_bytes) or read_csv(
-            file, where, CsvOptions(separator, encoding, decimal, strip, unreadable)
+            file, where, CsvOptions(reading.separator, reading.encoding, strip, unreadable)
         )
     return finish(raw, where, schema, as_text=as_text, unreadable=unreadable)
+
+
+def is_text_file(path: str | Path) -> bool:
+    """Whether a file is read as text, by its ending and its first bytes; False where there is none."""
+    file = Path(path)
+    ending = _ending(file)
+    if "://" in str(path) or ending in (*STATISTICS, *_EXCEL, *_PARQUET, *_ARROW, *_DATABASES):
+        return False
+    try:
+        return file.is_file() and not _probe(file, f"'{path}'").startswith(_NO_TEXT)
+    except SourceError:
+        return False
+
+
+def form_reasons(path: str | Path, reading: Reading, stated: Plain) -> dict[str, str]:
+    """Why a text file was read with its separator and encoding."""
+    said = {name: "stated as an option" for name in ("separator", "encoding") if name in stated}
+    return {**form_evidence(Path(path), f"'{path}'", reading.separator or ",", reading.encoding or "utf-8"), **said}
 
 
 @forgetting()

@@ -25,42 +25,31 @@ from sfumato.data.read_result import NAMED_BY_A_RECORD, RawTable, Unreadable, ar
 
 SEPARATORS = (",", ";", "\t", "|")
 _SEPARATOR_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", " ": "space"}
+_ENCODING_REASONS = {
+    "utf-8": "every byte of the file fits",
+    "utf-8-sig": "UTF-8 with a byte-order mark",
+    "utf-16": "a byte-order mark",
+    "utf-16-le": "a zero in nearly every second byte",
+    "utf-16-be": "a zero in nearly every second byte",
+    "cp1252": "some bytes are no UTF-8, and all are letters of Windows-1252; check a name with accents",
+    "latin-1": "some bytes are neither UTF-8 nor Windows-1252; check a name with accents",
+}
 _SAMPLE_BYTES = 1 << 18
 _SAMPLE_LINES = 200
 _BLOCK_BYTES = 1 << 24
 _LARGEST_BLOCK = (1 << 31) - 1
 _LISTED_LINES = 10
-#: Codecs of texts that are no sets of characters: they rewrite what stands in a cell.
-_REWRITING = frozenset({"unicode-escape", "raw-unicode-escape", "idna", "punycode", "undefined", "unicode-internal"})
 
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """How to read a text file; None means detect. `decimal` is the decimal mark, `strip` removes spaces
-    around cells. Where what is `unreadable` shall be missing, the line of column names decides alone and faults of
-    lines are named without places and numbers."""
+    """How to read a text file; None means detect. `strip` removes spaces around cells. Where what is `unreadable` shall be
+    missing, the line of column names decides alone and faults of lines are named without places and numbers."""
 
     separator: str | None = None
     encoding: str | None = None
-    decimal: str = "."
     strip: bool = False
     unreadable: Unreadable = "refuse"
-
-    def __post_init__(self) -> None:
-        if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
-            raise ParameterError("separator is one character, and neither a quote nor a line break")
-        if self.decimal not in (".", ","):
-            raise ParameterError("decimal is '.' or ','")
-        if self.encoding is not None and not _is_character_encoding(self.encoding):
-            raise ParameterError(f"there is no encoding called {self.encoding[:40]!r}; utf-8 and cp1252, for instance, are some")
-
-
-def _is_character_encoding(name: str) -> bool:
-    try:
-        "".encode(name)  # refuses what makes something other than bytes out of a text, such as rot13
-        return bool(name) and codecs.lookup(name).name.replace("_", "-") not in _REWRITING
-    except (LookupError, ValueError):
-        return False
 
 
 def read_csv(path: Path, where: str, options: CsvOptions) -> RawTable:
@@ -91,17 +80,23 @@ def _read(raw: bytes, path: Path, where: str, options: CsvOptions) -> RawTable:
     separator = options.separator or detect_separator(shown, prefer="\t" if ".tsv" in path.name.lower() else ",")
     header, blank_lines, empty = _header_of(content, sample, separator, where)
     names, _ = unique_names(header)
-    notes = [f"separator {_SEPARATOR_NAMES.get(separator, repr(separator))}, encoding {encoding}"]
+    form = {"separator": separator, "encoding": encoding}
+    notes = [f"separator {separator_name(separator)}, encoding {encoding}"]
     if are_numbers(names):
         notes.append(NAMED_BY_A_RECORD)
         logging.getLogger("sfumato").warning("%s: %s; it is read as names, and they are published", where, NAMED_BY_A_RECORD)
     if empty:
         none = pa.chunked_array([pa.array([], pa.string())])
-        return RawTable(tuple(header), tuple(none for _ in names), True, tuple(notes))
+        return RawTable(tuple(header), tuple(none for _ in names), True, tuple(notes), form=form)
     _refuse_open_quote(content, separator, where)
     table = _parse(content, names, separator, blank_lines, where)
     columns = [_cells(table.column(i), options) for i in range(table.num_columns)]
-    return RawTable(tuple(header), tuple(columns), True, tuple(notes))
+    return RawTable(tuple(header), tuple(columns), True, tuple(notes), form=form)
+
+
+def separator_name(separator: str | None) -> str:
+    """The word for a separator; for one that is not stated that of none."""
+    return "" if separator is None else _SEPARATOR_NAMES.get(separator, repr(separator))
 
 
 def detect_separator(sample: str, prefer: str = ",") -> str:
@@ -121,6 +116,25 @@ def detect_separator(sample: str, prefer: str = ",") -> str:
         if score > best_score:
             best, best_score = separator, score
     return best
+
+
+def form_evidence(path: Path, where: str, separator: str, encoding: str) -> dict[str, str]:
+    """What speaks for a separator and an encoding, and what against; counts of lines alone."""
+    try:
+        with pa.input_stream(str(path), compression="detect") as stream:
+            sample = stream.read(_SAMPLE_BYTES).decode(encoding, errors="ignore")
+    except (OSError, pa.ArrowInvalid):
+        raise SourceError(f"{where} cannot be read: the file is damaged or not readable") from None
+    lines = [line for line in re.sub(r'"(?:[^"]|"")*"', "", sample).splitlines()[:_SAMPLE_LINES] if line.strip(" ")]
+    reasons = {}
+    for each in dict.fromkeys((separator, *SEPARATORS)):
+        counts = [line.count(each) for line in lines]
+        if counts and counts[0]:
+            same = sum(count == counts[0] for count in counts)
+            reasons[each] = f"{same:,} of the first {len(lines):,} lines have {counts[0]:,} of it, as the first line has"
+    against = [f"{separator_name(each)}: {reason}" for each, reason in reasons.items() if each != separator]
+    chosen = f"{separator_name(separator)}: {reasons.get(separator, 'there is one column')}"
+    return {"separator": f"{chosen}; against it: {'; '.join(against) or 'none'}", "encoding": _ENCODING_REASONS.get(encoding, "")}
 
 
 def _bytes_of(path: Path, where: str) -> bytes:
@@ -287,9 +301,4 @@ def _refuse_ragged(wrong: list[tuple[int | None, int]], expected: int, blank_lin
 def _cells(column: pa.ChunkedArray, options: CsvOptions) -> pa.ChunkedArray:
     import pyarrow.compute as pc
 
-    if options.strip:
-        column = pc.utf8_trim_whitespace(column)
-    if options.decimal == ",":
-        comma = pc.match_substring_regex(column, r"^-?[0-9]+,[0-9]+$")
-        column = pc.if_else(comma, pc.replace_substring(column, ",", "."), column)
-    return column
+    return pc.utf8_trim_whitespace(column) if options.strip else column

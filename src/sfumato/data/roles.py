@@ -18,6 +18,7 @@ DIRECT = {pattern.name for pattern in PATTERNS if pattern.kind == "direct"}
 _CLEAR = 0.8  # share of matching values that settles the matter
 _NEARLY_ALL_DIFFERENT = 0.9
 _FREE_TEXT_LENGTH = 40
+_FREE_TEXT_WORDS = 4
 _FEWEST_ROWS = 20  # below that, all values being different says little
 _AS_FLAGS_HAVE = 2  # values
 _FEW_KINDS, _OFTEN = 20, 100  # fewer values than this, in so many rows each on average
@@ -38,6 +39,7 @@ def suggest(
     distinct: int,
     unique_share: float,
     mean_length: float,
+    mean_words: float = 1.0,
     named: tuple[Role, str] | None,
     patterns: Mapping[str, float],
 ) -> Suggestion:
@@ -52,8 +54,9 @@ def suggest(
     if named is not None:
         return _by_name(named, kind, distinct, rows)
     text = kind == "string"
-    if text and mean_length >= _FREE_TEXT_LENGTH:
-        return Suggestion("identifier", "free text, which may name people")
+    wordy = mean_words >= _FREE_TEXT_WORDS and distinct > _FEW_KINDS and distinct * 2 >= rows
+    if text and (mean_length >= _FREE_TEXT_LENGTH or wordy):
+        return Suggestion("identifier", "free text, which may name people: an identifier, so that it is dropped")
     if rows >= _FEWEST_ROWS and kind in ("string", "integer") and distinct >= _NEARLY_ALL_DIFFERENT * rows:
         return Suggestion("identifier", f"{percent(unique_share)} of the records have a value of their own")
     indirect = next((name for name, part in patterns.items() if part >= _CLEAR), None)

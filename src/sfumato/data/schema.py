@@ -9,11 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from sfumato.core.errors import MissingColumn, SchemaError, all_at_once, forgetting
 from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.texts import text_list
+from sfumato.data.frozen import Frozen as Frozen
+from sfumato.data.frozen import ReadingField
+from sfumato.data.reading import PLAIN, Reading
 
 Role = Literal["identifier", "quasi", "sensitive", "plain", "weight", "unit"]
 Type = Literal["string", "integer", "number", "boolean", "date", "datetime"]
@@ -23,12 +26,6 @@ Source = Literal["declared", "data"]
 
 
 _WIDEST = 1e300
-
-
-class Frozen(BaseModel):
-    """What an owner's file says, as it stands there: no other key, and nothing changes afterwards."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, serialize_by_alias=True)
 
 
 #: The ways to describe a hierarchy, by the fields of a description.
@@ -208,6 +205,10 @@ class Column(Frozen):
             raise ValueError("items cannot be grouped by frequency; give a file, a tree or a mask of single items")
 
 
+#: Keys of the reading that no column has too.
+_SECTIONS = {name: "read" for name in Reading.names() if name not in (*Column.model_fields, *HierarchySpec.model_fields)}
+
+
 class Schema(Frozen):
     """The columns of a dataset, by name, and the dataset id that releases and budgets belong to.
 
@@ -215,7 +216,7 @@ class Schema(Frozen):
     because an undescribed column may identify people), `drop`, or publish as `plain`. `unit="record"` is the owner's word
     that no person has more than one row; where people may have several, a column with the role `unit` names them. `ledger` is
     the id of the ledger that keeps the dataset's account, as `sfumato ledger grant` tells it: a session that charges another
-    one warns.
+    one warns. `read` says how the texts of the table are to be read, in whatever file or frame they are.
 
     >>> Schema(dataset="staff", unit="record", columns={"name": Column(role="identifier")}).each_record_is_a_unit
     True
@@ -225,6 +226,7 @@ class Schema(Frozen):
     declared_unit: Literal["record"] | None = Field(default=None, alias="unit")
     columns: dict[str, Column] = Field(default_factory=dict)
     ledger: str | None = Field(default=None, pattern=r"^[0-9a-f]{32}$")
+    read: ReadingField = PLAIN
     unlisted: Literal["refuse", "drop", "plain"] = "refuse"
     folder: str | None = Field(default=None, exclude=True)  # where hierarchy files are looked up
 
@@ -251,8 +253,8 @@ class Schema(Frozen):
             return cls.model_validate({**content, "folder": str(folder) if folder else None})
         except ValidationError as error:
             fields = {field.alias or name for name, field in cls.model_fields.items()}
-            keys = {*fields, *Column.model_fields, *HierarchySpec.model_fields} - {"folder"}
-            all_at_once(SchemaError, name, readable(error.errors(), "schema", keys, fields - {"columns"}))
+            keys = {*fields, *Column.model_fields, *HierarchySpec.model_fields, *Reading.names()} - {"folder"}
+            all_at_once(SchemaError, name, readable(error.errors(), "schema", keys, fields - {"columns"}, _SECTIONS))
             raise
 
     @classmethod
@@ -349,6 +351,14 @@ class Schema(Frozen):
         """Whether a column has a least or a greatest level."""
         return any(column.least_level or column.greatest_level is not None for column in self.columns.values())
 
+    def read_as(self, reading: Reading) -> Schema:
+        """A copy for a table that is read so: the codes that mean "no value" everywhere are codes of each column."""
+        columns = self.columns
+        if reading.missing:
+            codes = {name: tuple(dict.fromkeys([*column.missing, *reading.missing])) for name, column in columns.items()}
+            columns = {name: column.model_copy(update={"missing": codes[name]}) for name, column in columns.items()}
+        return self.replace(columns=columns, read=reading)
+
     def replace(self, **changes: object) -> Schema:
         """A copy with some fields changed."""
         if "unit" in changes:
@@ -367,6 +377,11 @@ class Schema(Frozen):
             document["ledger"] = self.ledger
         if self.unlisted != "refuse":
             document["unlisted"] = self.unlisted
+        if self.read is not PLAIN and (reading := self.read.to_mapping()):
+            stated = tomlkit.table()
+            for key, value in reading.items():
+                stated[key] = text_list(value) if key == "missing" else value
+            document["read"] = stated
         columns = tomlkit.table(is_super_table=True)
         for name, column in self.columns.items():
             entry = tomlkit.table()

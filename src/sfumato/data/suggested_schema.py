@@ -7,12 +7,21 @@ a reason, which the command prints and the schema has as a comment.
 
 from __future__ import annotations
 
-from sfumato.core.texts import percent
+from collections.abc import Collection
+from dataclasses import replace
+
+from sfumato.core.errors import MissingColumn, all_at_once
+from sfumato.core.texts import nearest, percent
 from sfumato.data.identifier_names import names_postcodes
 from sfumato.data.profile import MOST_CODES, ColumnProfile, Profile
 from sfumato.data.schema import Column, HierarchySpec, Schema, Type
 from sfumato.data.suggested_intervals import CROWDED, nested_widths
 
+#: What is said of a column that might identify people and is published as it is because its owner said so.
+PLAIN_BY_DECISION = (
+    "WARNING. Published as it is, because its owner left it out of the quasi-identifiers; whoever knows its value of somebody "
+    "can use it to find them"
+)
 _ROWS_PER_CODE = 5  # on average: in a small table few values say little
 _AS_FLAGS_HAVE = 2
 _POSTCODE, _CLEAR = "postcode", 0.8  # a kind of value, and the share of values that settles the matter
@@ -22,11 +31,42 @@ _MOST_DIGITS = 7
 _DIGITS = (10, 100, 1000, 10_000)  # masking a digit of a number
 
 
-def starting_schema(profile: Profile, dataset: str) -> Schema:
-    """Suggested roles, what the data show, and a hierarchy for every quasi-identifier."""
-    columns = {column.name: _column(column) for column in profile.columns}
+def starting_schema(profile: Profile, dataset: str, quasi: Collection[str] | None = None) -> Schema:
+    """Suggested roles, what the data show, and a hierarchy for every quasi-identifier. With `quasi` its owner decided which
+    columns are generalised: the other suggested ones are published as they are."""
+    columns = {column.name: _column(column) for column in with_quasi(profile, quasi).columns}
+    for name, codes in profile.reading.codes.items():
+        columns[name] = columns[name].model_copy(update={"missing": codes})
     alone = profile.unit == "record" and all(column.role != "unit" for column in columns.values())
-    return Schema(dataset=dataset, unit="record" if alone else None, columns=columns)
+    return Schema(dataset=dataset, unit="record" if alone else None, columns=columns, read=profile.reading.reading)
+
+
+def with_quasi(profile: Profile, quasi: Collection[str] | None) -> Profile:
+    """The profile with the quasi-identifiers that its owner decided on."""
+    if quasi is None:
+        return profile
+    names = [column.name for column in profile.columns]
+    unknown = [f"there is no column '{name}'{nearest(name, names)}" for name in quasi if name not in names]
+    all_at_once(MissingColumn, "quasi", unknown)
+    return replace(profile, columns=tuple(_decided(column, quasi) for column in profile.columns), quasi=tuple(quasi))
+
+
+def _decided(column: ColumnProfile, quasi: Collection[str]) -> ColumnProfile:
+    if column.name in quasi:
+        return replace(column, role="quasi", reason=column.reason if column.role == "quasi" else "its owner decided so")
+    if column.role != "quasi":
+        return column
+    return replace(column, role="plain", reason=PLAIN_BY_DECISION)
+
+
+def role_reasons(profile: Profile, quasi: Collection[str] | None = None) -> dict[str, str]:
+    """Why each column has its role, and why it is read otherwise than its values alone suggest; no values of records."""
+    shown = with_quasi(profile, quasi)
+    also = proposal_reasons(shown)
+    return {
+        column.name: f"{column.role}: {column.reason}" + (f". Also: {also[column.name]}" if column.name in also else "")
+        for column in shown.columns
+    }
 
 
 def proposal_reasons(profile: Profile) -> dict[str, str]:

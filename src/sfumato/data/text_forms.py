@@ -27,13 +27,16 @@ _ZONE = f"(?: ?(?:Z|[+-]{_HOUR}(?::{_SIXTY}(?::{_SIXTY})?|{_SIXTY}(?:{_SIXTY})?)
 
 #: A day of the years 1 to 9999, if the calendar has it.
 DAY = "(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
-#: A day, perhaps with a time of day and a distance from UTC. Six digits of a fraction of a second count. A date is one at midnight.
+#: A day, perhaps with a time of day and a distance from UTC; six digits of a fraction count. A date is one at midnight.
 MOMENT = f"{DAY}(?:[ T]{_CLOCK}{_ZONE})?"
 #: The moments that every engine casts by itself.
 PLAIN_MOMENT = f"{DAY}[ T]{_HOUR}:{_SIXTY}(?::{_SIXTY}(?:[.][0-9]{{1,6}})?)?"
 
 #: What is said of a table in which some texts are no values of their type.
-UNREADABLE = "has values that do not fit their type (correct the type, or list the code under the column, as missing)"
+MISFITS = (
+    "has values that do not fit their type (correct the type, list the code under the column, as missing, or say under [read] "
+    "how numbers and dates are written)"
+)
 
 
 def unreadable_texts(name: str, count: int, texts: int, kind: str) -> str:

@@ -7,20 +7,23 @@ The source decides the engine: files and frames are held in memory, databases st
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from sfumato.core.errors import ParameterError, SourceError, forgetting, reported_as
+from sfumato.core.errors import ParameterError, SourceError, Unsupported, forgetting, reported_as
+from sfumato.core.plain_data import Plain
 from sfumato.core.plain_files import refuse_special
 from sfumato.data.microdata import Microdata
+from sfumato.data.reading import PLAIN, Reading, stated_reading
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.engines.address import is_postgres_url, redacted
 
 if TYPE_CHECKING:
     from sfumato.data.read_result import Unreadable
+    from sfumato.engines.sql.relation import SqlRelation
 
 Engine = Literal["memory", "duckdb", "postgres", "spark"]
 #: A schema as somebody has it: itself, its file, or what the file says as plain data.
@@ -32,6 +35,7 @@ TableLike: TypeAlias = object
 #: Endings of files whose rows can stay in them.
 LAZY_FILES = (".parquet", ".pq", ".csv", ".tsv", ".txt")
 _DATABASE_FILES = (".duckdb", ".db", ".ddb")
+_PARQUET_FILES = (".parquet", ".pq")
 
 
 def _is_memory(value: Any) -> bool:
@@ -40,11 +44,6 @@ def _is_memory(value: Any) -> bool:
 
 #: What the options of readers take, and how that is said: a wrong one is no fault of the file.
 _OPTIONS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "separator": (
-        lambda value: isinstance(value, str) and len(value) == 1 and value not in '"\r\n',
-        "one character, and neither a quote nor a line break",
-    ),
-    "encoding": (lambda value: isinstance(value, str) and value != "", "the name of an encoding"),
     "strip": (lambda value: isinstance(value, bool), "True or False"),
     "as_text": (lambda value: isinstance(value, bool), "True or False"),
     "sheet": (lambda value: isinstance(value, (str, int)) and not isinstance(value, bool), "the name or number of a sheet"),
@@ -71,8 +70,9 @@ def read(
     then every column is described as plain. A value that is `unreadable` as its declared type is an error
     that says where, for the owner; with `unreadable="missing"` it is missing, so that no single record
     decides whether the table can be read: use that where others ask, or leave it to the session with
-    databases and Spark. Further options go to the reader of the source: `separator`,
-    `encoding`, `decimal`, `strip`, `sheet`; `threads` and `memory_limit` for DuckDB; `session` for Spark.
+    databases and Spark. `decimal`, `thousands`, `date_format` and `missing` say how texts are read, and for text files
+    `separator` and `encoding`, over what the schema says under `read`. Further options go to the reader of the source: `strip`,
+    `sheet`; `threads` and `memory_limit` for DuckDB; `session` for Spark.
 
     >>> import pyarrow as pa
     >>> people = read(pa.table({"age": [34, 51]}), {"dataset": "demo", "columns": {"age": {"role": "quasi"}}})
@@ -83,18 +83,83 @@ def read(
         raise ParameterError(f"there is no engine '{engine}'; choose memory, duckdb, postgres or spark")
     if unreadable not in ("refuse", "missing"):
         raise ParameterError("unreadable is 'refuse' or 'missing'")
-    declared = _schema(schema)
+    declared, how = _schema(schema), stated_reading(options)
+    reading = (PLAIN if declared is None else declared.read).overridden(how)
+    declared = None if declared is None else declared.read_as(reading)
+    options = {name: value for name, value in options.items() if name not in Reading.names()}
     with reported_as(lambda error: SourceError(f"the table could not be read ({type(error).__name__}); it may be damaged")):
-        opened = _open(source, declared, table, engine, unreadable, options)
+        opened = _open(source, _Asked(declared, reading, tuple(how), table, engine, unreadable, options))
         if unreadable == "missing":
             from sfumato.engines.sql.relation import lenient
 
             opened = replace(opened, relation=lenient(opened.relation))
         if engine == "memory" and opened.relation.engine != "memory":
-            opened = _in_memory(opened, declared, unreadable)
+            opened = _in_memory(opened, declared, reading, unreadable)
     if declared is not None:
         return opened.with_schema(declared)
-    return opened
+    detected = opened.schema.read.overridden(reading.to_mapping())
+    return opened if detected == PLAIN else replace(opened, schema=opened.schema.read_as(detected))
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What somebody wants to read, and how; `how` are the keys of the reading that were options."""
+
+    schema: Schema | None
+    reading: Reading
+    how: tuple[str, ...]
+    table: str | None
+    engine: Engine | None
+    unreadable: Unreadable
+    options: Plain
+
+    @property
+    def types(self) -> dict[str, Type]:
+        """Declared types by column, unless the rows are converted in this process."""
+        columns = self.schema.columns if self.schema is not None and self.engine != "memory" else {}
+        return {name: stored for name, column in columns.items() if (stored := column.stored_type) is not None}
+
+    @property
+    def missing(self) -> Mapping[str, Sequence[str]]:
+        """Codes for missing values by column, likewise; a column that is not described has those of the whole table."""
+        if self.engine == "memory":
+            return {}
+        columns = self.schema.columns if self.schema is not None else {}
+        return CodesOfTable({name: column.missing for name, column in columns.items() if column.missing}, self.reading.missing)
+
+    def refuse_other(self, allowed: Sequence[str], *, file: bool = False) -> None:
+        """Options that this source does not have; separator and encoding are those of a text `file`."""
+        of_reading = Reading.names() if file else ("decimal", "thousands", "date_format", "missing")
+        other = [name for name in (*self.how, *self.options) if name not in (*of_reading, *allowed)]
+        if other:
+            raise ParameterError(f"unknown option {', '.join(other)}; possible here: {', '.join([*of_reading, *allowed])}")
+        for name, value in self.options.items():
+            if name in _OPTIONS and value is not None and not _OPTIONS[name][0](value):
+                raise ParameterError(f"{name} is {_OPTIONS[name][1]}")
+
+
+class CodesOfTable(Mapping[str, Sequence[str]]):
+    """Codes for missing values by column; those of the whole table for every other column."""
+
+    def __init__(self, columns: Mapping[str, Sequence[str]], others: Sequence[str]) -> None:
+        self._columns = columns
+        self._others = others
+
+    def __getitem__(self, name: str) -> Sequence[str]:
+        """The codes of a column."""
+        return self._columns.get(name, self._others)
+
+    def __iter__(self) -> Iterator[str]:
+        """The columns with codes of their own."""
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        """How many have some."""
+        return len(self._columns)
+
+    def __bool__(self) -> bool:
+        """Whether there are any codes."""
+        return bool(self._columns or self._others)
 
 
 def _schema(source: SchemaLike | None) -> Schema | None:
@@ -103,124 +168,147 @@ def _schema(source: SchemaLike | None) -> Schema | None:
     return Schema.parse(source) if isinstance(source, Mapping) else Schema.load(source)
 
 
-def _open(
-    source: Any,
-    schema: Schema | None,
-    table: str | None,
-    engine: Engine | None,
-    unreadable: Unreadable,
-    options: Mapping[str, Any],
-) -> Microdata:
+def _open(source: Any, asked: _Asked) -> Microdata:
     if is_postgres_url(source):
-        return _postgres(source, schema, table, engine, options)
+        return _postgres(source, asked)
     if isinstance(source, str) and "://" in source:
         raise SourceError(f"addresses of the kind '{source.split('://')[0]}://' are not supported; use postgresql:// or a file")
-    if engine == "spark" or _is_spark_frame(source):
-        return _spark(source, schema, table, engine, options)
-    if engine == "postgres":
+    if asked.engine == "spark" or _is_spark_frame(source):
+        return _spark(source, asked)
+    if asked.engine == "postgres":
         raise SourceError("engine='postgres' needs a postgresql:// URL as source")
     if isinstance(source, (str, Path)):
-        return _file(Path(source), schema, table, engine, unreadable, options)
-    return _frame(source, schema, table, engine, unreadable, options)
+        return _file(Path(source), asked)
+    return _frame(source, asked)
 
 
-def _postgres(url: str, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]) -> Microdata:
+def _postgres(url: str, asked: _Asked) -> Microdata:
     from sfumato.engines.postgres.relation import PostgresRelation
 
-    if engine not in (None, "postgres", "memory"):
-        raise SourceError(f"a PostgreSQL table cannot be read with engine='{engine}'")
-    _no_other(options, ())
-    if table is None:
+    if asked.engine not in (None, "postgres", "memory"):
+        raise SourceError(f"a PostgreSQL table cannot be read with engine='{asked.engine}'")
+    asked.refuse_other(())
+    if asked.table is None:
         raise SourceError(f"{redacted(url)}: name the table with table= in Python, or --table where a command has it")
-    declared = None if engine == "memory" else schema
-    relation = PostgresRelation(url, table, types=_types(declared), missing=_missing(declared))
-    return _described(relation, f"{redacted(url)}, table {table}", table)
+    relation = PostgresRelation(url, asked.table, types=asked.types, missing=asked.missing)
+    _refuse_texts(relation, asked)
+    return _described(relation, f"{redacted(url)}, table {asked.table}", asked.table)
 
 
-def _spark(source: Any, schema: Schema | None, table: str | None, engine: Engine | None, options: Mapping[str, Any]) -> Microdata:
+def _spark(source: Any, asked: _Asked) -> Microdata:
     from sfumato.engines.spark.relation import SparkRelation
 
-    if engine not in (None, "spark", "memory"):
-        raise SourceError(f"a Spark table cannot be read with engine='{engine}'")
+    if asked.engine not in (None, "spark", "memory"):
+        raise SourceError(f"a Spark table cannot be read with engine='{asked.engine}'")
     if not isinstance(source, str) and not _is_spark_frame(source):
         raise SourceError("engine='spark' needs a Spark DataFrame or the name of a Spark table as source")
-    _no_other(options, ("session",))
-    declared = None if engine == "memory" else schema
-    relation = SparkRelation(source, types=_types(declared), missing=_missing(declared), **options)
-    name = source if isinstance(source, str) else table or "frame"
+    asked.refuse_other(("session",))
+    relation = SparkRelation(source, types=asked.types, missing=asked.missing, **asked.options)
+    _refuse_texts(relation, asked)
+    name = source if isinstance(source, str) else asked.table or "frame"
     return _described(relation, f"Spark table {name}" if isinstance(source, str) else "Spark DataFrame", name)
 
 
-def _file(
-    path: Path,
-    schema: Schema | None,
-    table: str | None,
-    engine: Engine | None,
-    unreadable: Unreadable,
-    options: Mapping[str, Any],
-) -> Microdata:
+def _refuse_texts(relation: SqlRelation, asked: _Asked) -> None:
+    """An engine reads texts as numbers and dates in their plain forms alone."""
+    if asked.reading.plain or asked.schema is None or asked.engine == "memory":
+        return
+    texts = [
+        name for name, field in relation.fields.items() if field.stored == "string" and field.kind not in ("string", "boolean")
+    ]
+    if texts:
+        listed = ", ".join(f"'{name}'" for name in texts[:5]) + (" …" if len(texts) > 5 else "")
+        raise Unsupported(
+            f"{listed}: stored as text and declared as numbers or dates, which {relation.engine} reads in their plain forms "
+            "alone (1234.5, 1956-02-25), and not by decimal, thousands or date_format. Read the table with engine='memory', or "
+            "store these columns as numbers and dates"
+        )
+
+
+def _file(path: Path, asked: _Asked) -> Microdata:
     from sfumato.data.readers import read_file
     from sfumato.engines.duckdb.relation import DuckDBRelation, is_database
     from sfumato.engines.memory import MemoryRelation
 
     refuse_special(path)
+    table, schema, reading = asked.table, asked.schema, asked.reading
     database = path.suffix.lower() in _DATABASE_FILES or is_database(path)
-    if database or engine == "duckdb":
+    if database or asked.engine == "duckdb":
         if not database and path.suffix.lower() not in LAZY_FILES:
             raise SourceError(f"DuckDB does not read '{path}' in place; leave engine out to read it into memory")
         if not database and table is not None:
             raise SourceError(f"'{path}' is one table; table= (--table) is for databases")
-        _no_other(options, ("threads", "memory_limit") if database else ("threads", "memory_limit", "separator"))
-        declared = None if engine == "memory" else schema
-        relation = DuckDBRelation(path, table, types=_types(declared), missing=_missing(declared), **options)
+        textual = not database and path.suffix.lower() not in _PARQUET_FILES
+        asked.refuse_other(("threads", "memory_limit"), file=textual)
+        relation = DuckDBRelation(
+            path, table, types=asked.types, missing=asked.missing, reading=reading if textual else PLAIN, **asked.options
+        )
+        if not textual:
+            _refuse_texts(relation, asked)
         named = f"{path.name}, table {table}" if table else path.name
         opened = _described(relation, named, table or path.stem)
-        return replace(opened, inferred=_undeclared(opened, declared)) if relation.infers_types else opened
+        return replace(opened, inferred=_undeclared(opened, schema)) if relation.infers_types else opened
     if table is not None:
         raise SourceError(f"'{path}' is one table; table= (--table) is for databases")
-    _no_other(options, ("separator", "encoding", "decimal", "strip", "sheet", "as_text"))
-    result = read_file(path, schema, unreadable=unreadable, **options)
+    asked.refuse_other(("strip", "sheet", "as_text"), file=True)
+    result = read_file(path, schema, unreadable=asked.unreadable, **{**reading.to_mapping(), **asked.options})
     columns = result.columns
     if schema is None:
         # Nobody declared what a file holds: its types were learnt from its values.
         columns = {name: column.model_copy(update={"source": "data"}) for name, column in columns.items()}
     held = _held(MemoryRelation(result.table, result.exact), columns, path.name, path.name.split(".")[0], result.notes)
-    return replace(held, inferred=result.inferred)
+    return replace(held, schema=held.schema.replace(read=result.reading), inferred=result.inferred)
 
 
-def _frame(
-    source: Any,
-    schema: Schema | None,
-    table: str | None,
-    engine: Engine | None,
-    unreadable: Unreadable,
-    options: Mapping[str, Any],
-) -> Microdata:
+def _frame(source: Any, asked: _Asked) -> Microdata:
     from sfumato.data.readers import from_frame
     from sfumato.engines.memory import MemoryRelation
 
-    if engine not in (None, "memory"):
-        raise SourceError(f"a table in memory cannot be read with engine='{engine}'")
-    _no_other(options, ("as_text",))
-    result = from_frame(source, schema, unreadable=unreadable, **options)
-    held = _held(MemoryRelation(result.table, result.exact), result.columns, "table in memory", table or "unnamed", result.notes)
+    if asked.engine not in (None, "memory"):
+        raise SourceError(f"a table in memory cannot be read with engine='{asked.engine}'")
+    asked.refuse_other(("as_text",))
+    described = _with_reading(asked.schema, asked.reading)
+    result = from_frame(source, described, unreadable=asked.unreadable, **asked.options)
+    relation, name = MemoryRelation(result.table, result.exact), asked.table or "unnamed"
+    held = _held(relation, result.columns, "table in memory", name, result.notes)
     return replace(held, inferred=result.inferred)
 
 
-def _in_memory(data: Microdata, schema: Schema | None, unreadable: Unreadable) -> Microdata:
+def retyped(texts: Microdata, schema: Schema) -> Microdata:
+    """A text file that was read as texts, with the types that they have as the schema says that they are written."""
+    from sfumato.data.read_result import RawTable, finish
+    from sfumato.engines.memory import MemoryRelation
+
+    table = texts.table()
+    raw = RawTable(tuple(table.column_names), tuple(table.columns), True, texts.notes)
+    result = finish(raw, texts.description, schema)
+    columns = {name: column.model_copy(update={"source": "data"}) for name, column in result.columns.items()}
+    held = _held(MemoryRelation(result.table, result.exact), columns, texts.description, texts.schema.dataset, result.notes)
+    return replace(held, schema=held.schema.read_as(schema.read), inferred=result.inferred)
+
+
+def _in_memory(data: Microdata, schema: Schema | None, reading: Reading, unreadable: Unreadable) -> Microdata:
     """The rows brought into this process, where every declared conversion is possible."""
     from sfumato.data.readers import from_frame
+    from sfumato.engines.date_limits import refuse_other_years
     from sfumato.engines.distinct_units import distinct_units, rounded
     from sfumato.engines.memory import MemoryRelation
 
+    refuse_other_years(data.relation)
     relation, columns = data.relation, schema.columns if schema is not None else {}
     for name, column in columns.items():
         # Units, and decimals that are declared otherwise, come with all their digits.
         if name in data.column_names and (column.role == "unit" or column.type not in (None, "number")):
             relation = distinct_units(relation, name)
-    result = from_frame(replace(data, relation=relation).table(), schema, unreadable=unreadable, name=data.description)
+    described = _with_reading(schema, reading)
+    result = from_frame(replace(data, relation=relation).table(), described, unreadable=unreadable, name=data.description)
     exact = {**rounded(relation), **result.exact}
     return _held(MemoryRelation(result.table, exact), result.columns, data.description, data.schema.dataset, result.notes)
+
+
+def _with_reading(schema: Schema | None, reading: Reading) -> Schema | None:
+    """The schema, or one that only says how texts are read; None where neither says anything."""
+    return Schema(read=reading) if schema is None and reading != PLAIN else schema
 
 
 def _held(relation: Relation, columns: Mapping[str, Column], description: str, dataset: str, notes: tuple[str, ...]) -> Microdata:
@@ -255,26 +343,6 @@ def _undeclared(data: Microdata, schema: Schema | None) -> frozenset[str]:
     """The columns whose type the owner did not declare."""
     declared = {n for n, c in (schema.columns if schema is not None else {}).items() if c.type and c.source == "declared"}
     return frozenset(data.column_names) - declared
-
-
-def _types(schema: Schema | None) -> dict[str, Type]:
-    columns = schema.columns if schema is not None else {}
-    return {name: stored for name, column in columns.items() if (stored := column.stored_type) is not None}
-
-
-def _missing(schema: Schema | None) -> dict[str, Sequence[str]]:
-    columns = schema.columns if schema is not None else {}
-    return {name: column.missing for name, column in columns.items() if column.missing}
-
-
-def _no_other(options: Mapping[str, Any], allowed: Sequence[str]) -> None:
-    other = [name for name in options if name not in allowed]
-    if other:
-        possible = f"possible here: {', '.join(allowed)}" if allowed else "this source has no options"
-        raise ParameterError(f"unknown option {', '.join(other)}; {possible}")
-    for name, value in options.items():
-        if name in _OPTIONS and value is not None and not _OPTIONS[name][0](value):
-            raise ParameterError(f"{name} is {_OPTIONS[name][1]}")
 
 
 def _is_spark_frame(source: object) -> bool:

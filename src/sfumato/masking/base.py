@@ -184,6 +184,11 @@ class Mask(Declared, ABC):
             return tuple(name for name in names if name in schema.columns and name not in left)
         return tuple(name for name in schema.quasi if name not in (self.strata or ()))
 
+    def changed_columns(self, names: Sequence[str], published: Plain) -> tuple[str, ...]:
+        """Those of the columns `names` that it masks whose values it changes: none, where it only chooses records. `published` is
+        what it tells about a stratum."""
+        return () if self.selects else tuple(names)
+
     def tells(self, names: tuple[str, ...]) -> Plain:
         """What is published about the records of a stratum besides the parameters, when `names` are masked: the value where it
         follows from them, a `Test` of its form where it follows from the data."""

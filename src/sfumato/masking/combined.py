@@ -99,6 +99,12 @@ class Combined(Mask):
         """The columns of all parts, each once."""
         return tuple(dict.fromkeys(name for mask in self.masks for name in mask.columns_of(schema, names)))
 
+    def changed_columns(self, names: Sequence[str], published: Plain) -> tuple[str, ...]:
+        """The columns that some part changes, as the parts tell."""
+        steps = published.get("steps")
+        stated = [step.get("masked_columns") for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+        return tuple(dict.fromkeys(str(name) for columns in stated if isinstance(columns, list) for name in columns))
+
     def tells(self, names: tuple[str, ...]) -> Plain:
         """What each part tells, in order."""
         return {"steps": Test(self._are_steps)}

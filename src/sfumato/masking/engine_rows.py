@@ -151,5 +151,5 @@ def needs_all_records(mask: Mask, why: str = "it needs all records at once") -> 
     """The refusal of a mask that works in this process alone."""
     return Unsupported(
         f"{type(mask).__name__} is not computed by an engine: {why}. Leave destination= out and mask the table in this process "
-        f"(up to {MOST_RECORDS:,} records), or a uniform sample of it: sample=100_000 (--sample 100000)"
+        f"(up to {MOST_RECORDS:,} records); of a larger one mask a uniform sample: sample=100_000 (--sample 100000), say"
     )

@@ -7,7 +7,7 @@ multiples of a unit, a power of two near 2^-30 of the column's range: mean and d
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -33,9 +33,8 @@ _LIMIT = 2.0**31
 _LEAST_SPREAD = 2.0**-22
 #: Sizes of numbers that sums and products of floating-point numbers take as they are.
 _LARGEST, _SMALLEST = 1e90, 1e-90
-#: Decimals on which values may lie, and divisors that they may have in common.
+#: Decimals on which values may lie.
 _DECIMALS = range(7)
-_DIVISORS = tuple(prime**power for prime, most in ((2, 10), (3, 3), (5, 6), (7, 1)) for power in range(1, most + 1))
 _FEWEST_FOR_DIVISOR = 10
 #: Parts of a range that are counted at once when a value of a rank is looked for.
 _BUCKETS = 256
@@ -85,8 +84,8 @@ def masked_columns(mask: Mask, rows: EngineRows) -> tuple[str, ...]:
 
 
 def summaries(mask: Mask, rows: EngineRows, names: Sequence[str], *, moments: bool = True) -> dict[str, NumberSummary]:
-    """Summaries of columns of numbers, by two questions at the most; dates are refused, and columns without a value, or with one
-    value where the mask would leave it."""
+    """Summaries of columns of numbers, by two questions, and more where values seem to have a divisor in common; dates are
+    refused, and columns without a value, or with one value where the mask would leave it."""
     method = type(mask).__name__
     if not names:
         return {}
@@ -101,7 +100,10 @@ def summaries(mask: Mask, rows: EngineRows, names: Sequence[str], *, moments: bo
     counted = {name: _whole_numbers(place, asked_about[name]) for place, name in enumerate(names)}
     numbered = rows.with_columns({key: value for columns in counted.values() for key, value in columns.items()})
     second = numbered.ask(each for place, name in enumerate(names) for each in _sums(place, counted[name]))
-    return {name: _second(place, asked_about[name], second) for place, name in enumerate(names)}
+    divisors = _common_divisors(
+        numbered, {place for place in range(len(names)) if _steps(place) in counted[names[place]]}, second
+    )
+    return {name: _second(place, asked_about[name], second, divisors.get(place, 1)) for place, name in enumerate(names)}
 
 
 def _extremes(rows: EngineRows, place: int, name: str) -> list[AggregateColumn]:
@@ -171,20 +173,45 @@ def _whole_numbers(place: int, column: NumberSummary) -> dict[str, Expression]:
     """What is summed of a column, and what divisors are looked for in."""
     numbers: dict[str, Expression] = {f"\x00units {place}": FixedPoint(_above_middle(column, _unit(column)), 1, _LIMIT)}
     counted = _counted(column)
-    return numbers if counted is None else {**numbers, f"\x00steps {place}": counted}
+    return numbers if counted is None else {**numbers, _steps(place): counted}
+
+
+def _steps(place: int) -> str:
+    return f"\x00steps {place}"
 
 
 def _sums(place: int, numbers: Mapping[str, Expression]) -> list[AggregateColumn]:
-    units, steps = Reference(f"\x00units {place}"), f"\x00steps {place}"
+    units, steps = Reference(f"\x00units {place}"), Reference(_steps(place))
     asked = [
         AggregateColumn(f"sum {place}", "sum", units),
         AggregateColumn(f"squares {place}", "sum", Arithmetic("*", units, units)),
     ]
-    divided = _DIVISORS if steps in numbers else ()
-    return asked + [
-        AggregateColumn(f"divisor {each} {place}", "count", where=Compare("=", Remainder(Reference(steps), each), Literal(0)))
-        for each in divided
-    ]
+    if _steps(place) in numbers:
+        asked.append(AggregateColumn(f"least step {place}", "min", steps, Compare(">", steps, Literal(0))))
+        asked.append(AggregateColumn(f"largest step {place}", "max", steps))
+    return asked
+
+
+def _common_divisors(rows: EngineRows, places: Collection[int], answer: pa.Table) -> dict[int, int]:
+    """The greatest whole number that divides all steps of each column: that of some, until nothing is left of the others. Each
+    round at least halves a divisor that was too large."""
+    divisors = {
+        place: math.gcd(*(int(answer.column(f"{which} step {place}")[0].as_py() or 0) for which in ("least", "largest")))
+        for place in places
+    }
+    unsettled = {place for place, divisor in divisors.items() if divisor > 1}
+    while unsettled:
+        asked = []
+        for place in unsettled:
+            rest = Remainder(Reference(_steps(place)), divisors[place])
+            asked.append(AggregateColumn(f"rest {place}", "min", rest, Compare(">", rest, Literal(0))))
+        rests = rows.ask(asked)
+        for place in list(unsettled):
+            left = rests.column(f"rest {place}")[0].as_py()
+            divisors[place] = math.gcd(divisors[place], int(left or 0))
+            if left is None or divisors[place] == 1:
+                unsettled.remove(place)
+    return {place: max(divisor, 1) for place, divisor in divisors.items()}
 
 
 def _counted(column: NumberSummary) -> Expression | None:
@@ -197,16 +224,12 @@ def _counted(column: NumberSummary) -> Expression | None:
     return Cast(Arithmetic("-", fixed, Literal(least)), "integer")
 
 
-def _second(place: int, column: NumberSummary, answer: pa.Table) -> NumberSummary:
+def _second(place: int, column: NumberSummary, answer: pa.Table, divisor: int) -> NumberSummary:
     total, squares = (int(answer.column(f"{what} {place}")[0].as_py() or 0) for what in ("sum", "squares"))
     unit, count = Fraction(_unit(column)), column.count
     mean = Fraction(_middle(column)) + unit * Fraction(total, count)
     variance = unit**2 * (squares - Fraction(total**2, count)) / (count - 1) if count > 1 else Fraction(0)
-    grid = column.grid
-    if _counted(column) is not None:
-        shared = [each for each in _DIVISORS if answer.column(f"divisor {each} {place}")[0].as_py() == count]
-        grid *= math.lcm(*shared)
-    return replace(column, mean=float(mean), deviation=math.sqrt(variance), grid=grid)
+    return replace(column, mean=float(mean), deviation=math.sqrt(variance), grid=column.grid * divisor)
 
 
 def refuse_little_spread(method: str, columns: Mapping[str, NumberSummary]) -> None:

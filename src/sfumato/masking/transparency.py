@@ -45,10 +45,11 @@ class Test:
 def transparency_of(mask: Mask, columns: Sequence[str], published: Sequence[Plain]) -> PlainDict:
     """Method, parameters and the columns whose values it changes (none, where it only chooses records); what each stratum adds is
     stated once where it is the same, otherwise stratum by stratum."""
-    facts: dict[str, Any] = {"method": mask.described(), "masked_columns": [] if mask.selects else list(columns)}
+    facts: dict[str, Any] = {"method": mask.described(), "masked_columns": []}
     for name in dict.fromkeys(name for stratum in published for name in stratum):
         values = [plain(stratum.get(name)) for stratum in published]
         facts[name] = values[0] if all(value == values[0] for value in values) else {BY_STRATUM: values}
+    facts["masked_columns"] = list(mask.changed_columns(columns, facts))
     return facts
 
 
@@ -65,7 +66,7 @@ def can_be_published_by(mask: Mask, published: object, visible: VisibleTable) ->
         return False
     facts = {name: value for name, value in published.items() if name not in _ABOUT}
     strata = _strata(facts) if mask.strata else [facts]
-    return _are_masked(mask, names, visible) and all(mask.could_tell(each, tuple(names), visible) for each in strata)
+    return _are_masked(mask, names, facts, visible) and all(mask.could_tell(each, tuple(names), visible) for each in strata)
 
 
 def fits(expected: object, value: object, visible: VisibleTable) -> bool:
@@ -84,12 +85,12 @@ def alike(one: Any, other: Any) -> bool:  # plain data of any depth
     return type(one) is type(other) and bool(one == other)
 
 
-def _are_masked(mask: Mask, names: list[str], visible: VisibleTable) -> bool:
-    """Whether these are the columns that the mask changes; a column that was removed may have been among them. A mask that
-    chooses records changes none; earlier versions named the columns that it looked at."""
-    if mask.selects and not names:
-        return True
+def _are_masked(mask: Mask, names: list[str], facts: Plain, visible: VisibleTable) -> bool:
+    """Whether these are the columns that the mask changes; a column that was removed may have been among them. Earlier versions
+    named all columns that it looks at, also where it only chooses records."""
     chosen = mask.columns_of(visible.schema, tuple(visible.schema.columns))
+    if names == list(mask.changed_columns(chosen, facts)):
+        return True
     if mask.columns is not None:
         return names == list(chosen)
     removed = visible.columns - set(visible.schema.columns)

@@ -7,7 +7,7 @@ written.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.params import parameters
-from sfumato.core.plain_data import PlainDict
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.hierarchy import ROOT
 from sfumato.data.microdata import Microdata
+from sfumato.data.reading import PLAIN, Reading, stated_options
 from sfumato.data.schema import Column, Schema
 from sfumato.measures.guarantees.examined import ExaminedTable, Measurement
 from sfumato.measures.guarantees.overview import TableMeasures
@@ -192,29 +193,36 @@ def check(
     original: TableLike = None,
     population: TableLike = None,
     suppressed: Suppressed = "class",
+    **reading: object,  # keys of a `Reading`
 ) -> TableCheck:
     """Measure a table: every number it keeps, and the guarantees that are asked for.
 
     `table` is an Arrow table, a pandas or polars frame, a file, a database table or `Microdata`;
     `original` and `population` likewise (`original` may also be a `ReferenceDistribution`). Rows whose
     quasi-identifiers are all `*` count as a class like any other, or are left out with
-    `suppressed="drop"`.
+    `suppressed="drop"`. `separator`, `decimal` and the like say how the texts of all three are read, over what the schema says.
+    The schema is about the original: what it says of numbers and dates holds for `table` only where its file has the same
+    separator, since a release is written in the plain forms.
     """
     from sfumato.measures.guarantees.measure import measure_examined
     from sfumato.measures.guarantees.overview import overview
 
     if suppressed not in ("class", "drop"):
         raise ParameterError("check: suppressed must be 'class' or 'drop'")
-    rows = _released(table)
-    roles, guessed = _schema(schema, table, rows)
+    how = stated_options(reading)
+    stated = _stated_schema(schema, table)
+    rows = _released(table, PLAIN if stated is None else stated.read, how)
+    roles, guessed = (stated, []) if stated is not None else _guessed(rows)
     rows, notices = _suppressed_rows(rows, roles, suppressed)
     notices = [*guessed, *notices]
+    roles = roles.replace(read=roles.read.overridden(how))
     reference = _reference(original, roles)
+    others = roles.replace(read=roles.read.of_another_table().overridden(how))
     promised = asked = _listed(guarantees)
     if reference is None:
         promised, more = _against_released(promised)
         notices += more
-    examined = ExaminedTable(rows, roles, reference, None if population is None else _raw(population, roles))
+    examined = ExaminedTable(rows, roles, reference, None if population is None else _raw(population, others))
     return TableCheck(
         guarantees=promised,
         measurements=tuple(measure_examined(examined, guarantee) for guarantee in promised),
@@ -233,22 +241,20 @@ def _listed(guarantees: ClassGuarantee | Iterable[ClassGuarantee] | None) -> tup
     return listed
 
 
-def _schema(schema: Schema | str | Path | Mapping[str, Any] | None, table: Any, rows: pa.Table) -> tuple[Schema, list[str]]:
-    """The roles: as given, from a `schema.toml` beside the file, or guessed from names and values, which is said."""
+def _stated_schema(schema: SchemaLike | None, table: Any) -> Schema | None:
+    """The roles as they are stated, or in a `schema.toml` beside the file; None where they have to be guessed, which is said."""
     if schema is None:
         if isinstance(table, Microdata):
-            return table.schema, []
+            return table.schema
         beside = Path(table).parent / "schema.toml" if isinstance(table, (str, Path)) and "://" not in str(table) else None
-        if beside is not None and beside.is_file():
-            return Schema.load(beside), []
-        if beside is not None:
-            return _guessed(rows)
-        raise InputError(
-            "check needs a schema: which columns are quasi-identifiers, which sensitive? `sfumato inspect DATA` writes one."
-        )
+        if beside is None:
+            raise InputError(
+                "check needs a schema: which columns are quasi-identifiers, which sensitive? `sfumato inspect DATA` writes one."
+            )
+        return Schema.load(beside) if beside.is_file() else None
     if isinstance(schema, Schema):
-        return schema, []
-    return (Schema.load(schema) if isinstance(schema, (str, Path)) else Schema.parse(schema)), []
+        return schema
+    return Schema.load(schema) if isinstance(schema, (str, Path)) else Schema.parse(schema)
 
 
 def _guessed(rows: pa.Table) -> tuple[Schema, list[str]]:
@@ -269,17 +275,25 @@ def _guessed(rows: pa.Table) -> tuple[Schema, list[str]]:
     return Schema(columns={name: Column(role=roles[name]) for name in (*quasi, *sensitive, *unit)}), [notice]
 
 
-def _released(source: Any) -> pa.Table:
-    """The rows as they are: generalised values no longer have the types that the schema declares."""
+def _released(source: Any, reading: Reading, stated: Plain) -> pa.Table:
+    """The rows as they are: generalised values no longer have the types that the schema declares. The marks of the schema's
+    reading hold where the file has its separator."""
     import pyarrow as pa
 
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, Microdata):
         return source.table()
+    from sfumato.data.readers_csv import separator_name
     from sfumato.engines.sources import read
 
-    return read(source).table()
+    opened = read(source, **stated)
+    if reading.plain or stated.keys() & {"decimal", "thousands", "date_format"} or not opened.inferred:
+        return opened.table()
+    if f"separator {separator_name(reading.separator)}," not in " ".join(opened.notes):
+        return opened.table()
+    how = Reading(decimal=reading.decimal, thousands=reading.thousands, date_format=reading.date_format).overridden(stated)
+    return read(source, **how.to_mapping()).table()
 
 
 def _raw(source: Any, schema: Schema) -> pa.Table:
@@ -287,10 +301,10 @@ def _raw(source: Any, schema: Schema) -> pa.Table:
     import pyarrow as pa
 
     if isinstance(source, (pa.Table, Microdata)):
-        return _released(source)
+        return _released(source, PLAIN, {})
     from sfumato.engines.sources import read
 
-    present = read(source).column_names
+    present = read(source, **schema.read.to_mapping()).column_names
     kept = {name: column for name, column in schema.columns.items() if name in present}
     return read(source, schema=schema.replace(columns=kept)).table()
 

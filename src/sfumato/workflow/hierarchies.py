@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import MissingColumn, SchemaError
-from sfumato.core.plain_data import PlainDict
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data import hierarchy_builders
 from sfumato.data.hierarchy import Hierarchy
 from sfumato.data.relation import COUNT
@@ -21,11 +21,17 @@ if TYPE_CHECKING:
 EXAMPLES = 4
 
 
-def preview(source: str | Path, *, column: str | None = None, data: TableLike = None) -> dict[str, list[PlainDict]]:
+def preview(
+    source: str | Path,
+    *,
+    column: str | None = None,
+    data: TableLike = None,
+    **reading: object,  # keys of a `Reading`
+) -> dict[str, list[PlainDict]]:
     """The levels of a hierarchy file, or of every quasi-identifier of a schema.
 
-    With `data` the hierarchies are built over, and checked against, the values that occur there. What is
-    shown are values of hierarchies, for the owner who edits them.
+    With `data` the hierarchies are built over, and checked against, the values that occur there, read as the schema says and
+    `reading` overrides. What is shown are values of hierarchies, for the owner who edits them.
     """
     if Path(source).suffix.lower() == ".csv":
         return {Path(source).name: levels_of(Hierarchy.load(source))}
@@ -35,7 +41,7 @@ def preview(source: str | Path, *, column: str | None = None, data: TableLike = 
         raise MissingColumn(f"the schema describes no column '{column}'; it has {', '.join(schema.columns)}")
     if not names:
         raise SchemaError("the schema has no quasi-identifiers, so there are no hierarchies to show")
-    return {name: levels_of(_tree(schema, name, data)) for name in names}
+    return {name: levels_of(_tree(schema, name, data, reading)) for name in names}
 
 
 def levels_of(tree: Hierarchy) -> list[PlainDict]:
@@ -56,14 +62,14 @@ def levels_of(tree: Hierarchy) -> list[PlainDict]:
     return levels
 
 
-def _tree(schema: Schema, name: str, data: Any) -> Hierarchy:
+def _tree(schema: Schema, name: str, data: Any, reading: Plain) -> Hierarchy:
     described = schema.columns[name]
     if data is None:
         values = [*(described.domain or ())]
         return hierarchy_builders.build(name, described, values, None, schema.folder)
     from sfumato.engines.sources import read
 
-    grouped = read(data, schema=schema).relation.group([name])
+    grouped = read(data, schema=schema, **reading).relation.group([name])
     counts: dict[str | None, int] = {}
     for text, count in zip(texts(grouped.column(name)), grouped.column(COUNT).to_pylist(), strict=True):
         counts[text] = counts.get(text, 0) + int(count)

@@ -179,8 +179,9 @@ def protect(
     require(sample is None or place is None, "a sample is protected in this process: leave destination= or sample= out")
     randomness, sampled_of = sources_of_randomness.default(seed), None
     if sample is not None:
-        from sfumato.workflow.publishing.sampled_rows import sample_of
+        from sfumato.workflow.publishing.sampled_rows import refuse_promises_about_the_original, sample_of
 
+        refuse_promises_about_the_original(promised)
         source, sampled_of = sample_of(source, sample, randomness)
     in_memory = isinstance(chosen, Mask) and place is None
     if in_memory:

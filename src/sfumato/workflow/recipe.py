@@ -20,7 +20,9 @@ from sfumato.core.errors import RecipeError, SfumatoError, all_at_once, forgetti
 from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.progress import Progress, silent
-from sfumato.data.schema import Frozen
+from sfumato.data.frozen import Frozen, ReadingField
+from sfumato.data.reading import PLAIN, Reading
+from sfumato.data.schema import Schema
 
 if TYPE_CHECKING:
     from sfumato.anonymity.search.base import Search
@@ -74,7 +76,8 @@ class Recipe(Frozen):
     what the schema says. `population_public` declares that everybody can have the population. `write` puts
     the rows into a database too, `answers` answers the questions of the checklist that no program can. `destination` lets the
     engine that holds the table write the rows itself, into a folder or into the table `destination_table` of a database, with
-    no row in this process; `memory` is what the cells of the table may take here. `engine` says where a file is read.
+    no row in this process; `memory` is what the cells of the table may take here. `engine` says where a file is read,
+    and `read` how, over what the schema says.
     `sample` protects so many of the records in this process.
     """
 
@@ -85,6 +88,7 @@ class Recipe(Frozen):
     guarantee: tuple[dict[str, Any], ...] = ()
     method: dict[str, Any] | None = None
     checks: RecipeChecks = RecipeChecks()
+    read: ReadingField = PLAIN
     table: str | None = None
     least_level: dict[str, int] = Field(default_factory=dict)
     greatest_level: dict[str, int] = Field(default_factory=dict)
@@ -131,8 +135,11 @@ class Recipe(Frozen):
             recipe = cls.model_validate({**content, "folder": str(folder) if folder else None})
         except ValidationError as error:
             keys = {field.alias or key for key, field in cls.model_fields.items()} - {"folder"}
-            faults = readable(error.errors(), "recipe", {*keys, *RecipeChecks.model_fields, *Write.model_fields}, keys)
-            all_at_once(RecipeError, name, [*faults, *_promises_nothing(content)])
+            below = {*RecipeChecks.model_fields, *Write.model_fields, *Reading.names()}
+            faults = readable(error.errors(), "recipe", {*keys, *below}, keys, dict.fromkeys(Reading.names(), "read"))
+            all_at_once(
+                RecipeError, name, [*faults, *_promises_nothing(content), *_faults_of_schema(content.get("schema"), folder)]
+            )
             raise
         recipe._check_names(name)
         return recipe
@@ -172,7 +179,8 @@ class Recipe(Frozen):
             check_destination(self.place(self.write.to), table_name=self.write.table, overwrite=self.write.overwrite)
         sign = None if self.sign is None else Path(self.place(self.sign))
         signing_key(sign)
-        people = read(self.place(self.data), schema=self.place(self.schema_file), table=self.table, engine=self._engine())
+        how = self.read.to_mapping()
+        people = read(self.place(self.data), self.place(self.schema_file), table=self.table, engine=self._engine(), **how)
         stored: dict[str, Any] = {}
         if self.destination is not None:
             stored = {"destination": self.place(self.destination), "table_name": self.destination_table, "memory": self.memory}
@@ -291,6 +299,7 @@ class Recipe(Frozen):
         faults = [fault for where, make in wanted for fault in _fault(make, where)]
         faults += [f"answers: {fault}" for fault in answer_faults(self.answers)]
         faults += _promises_nothing({"guarantee": self.guarantee, "method": self.method})
+        faults += _faults_of_schema(self.schema_file, None if self.folder is None else Path(self.folder))
         all_at_once(RecipeError, heading, faults)
 
 
@@ -316,6 +325,22 @@ def _promises_nothing(content: Mapping[str, Any]) -> list[str]:
     if content.get("guarantee") or (isinstance(method, Mapping) and registry.has("mask", method.get("name"))):
         return []
     return ["guarantee: name at least one, for instance KAnonymity with k = 5; only masks go without"]
+
+
+def _faults_of_schema(name: object, folder: Path | None) -> list[str]:
+    """What is wrong with the schema that a recipe names, said together with what is wrong with the recipe; a file that is not
+    there yet is refused when it is needed."""
+    if not isinstance(name, str) or not name or "\0" in name:
+        return []
+    place = Path(folder or ".") / name
+    try:
+        if place.is_file():
+            Schema.load(place)
+    except SfumatoError as error:
+        return list(error.faults) or [str(error)]
+    except OSError:  # a name that no file can have
+        return []
+    return []
 
 
 def _fault(make: Callable[[], object], where: str) -> list[str]:

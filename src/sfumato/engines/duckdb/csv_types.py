@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Type
+from sfumato.data.text_forms import DAY
+from sfumato.engines.duckdb.written_texts import kind_forms
 
 if TYPE_CHECKING:
     import duckdb
@@ -19,7 +22,7 @@ _FORMS: Mapping[Type, str] = {
     "integer": r"0|-?[1-9][0-9]{0,17}",
     "number": r"-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?",
     "boolean": r"true|false",
-    "date": r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-9]|3[01])",
+    "date": DAY,
 }
 
 
@@ -28,6 +31,7 @@ def text_kinds(
     source: PhysicalTable,
     names: Sequence[str],
     missing: Mapping[str, Sequence[str]],
+    reading: Reading = PLAIN,
 ) -> dict[str, Type]:
     """The types of those columns that are not text."""
     from sqlglot import exp
@@ -48,17 +52,9 @@ def text_kinds(
                 default=column.copy(),
             )
         for kind, form in _FORMS.items():
-            matches: exp.Expression = exp.Anonymous(this="regexp_full_match", expressions=[value.copy(), text_literal(form)])
-            if kind == "date":
-                real = exp.Not(
-                    this=exp.Is(
-                        this=exp.TryCast(this=value.copy(), to=exp.DataType.build("DATE")),
-                        expression=exp.Null(),
-                    )
-                )
-                matches = exp.and_(matches, exp.or_(real, exp.Is(this=value.copy(), expression=exp.Null())))
-            tests.append(exp.alias_(exp.Anonymous(this="bool_and", expressions=[matches]), f"t{len(tests)}"))
-            candidates.append((name, kind))
+            for test in kind_forms(value, kind, form, reading):
+                tests.append(exp.alias_(exp.Anonymous(this="bool_and", expressions=[test]), f"t{len(tests)}"))
+                candidates.append((name, kind))
     query = exp.select(*tests).from_(source.expression()).sql(dialect="duckdb")
     row = connection.sql(query).fetchone() or ()
     types: dict[str, Type] = {}

@@ -18,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import SourceError, raise_alone
+from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import COUNT, Relation
 from sfumato.data.schema import Type
@@ -36,6 +37,7 @@ from sfumato.engines.duckdb.connections import (
     streamed,
 )
 from sfumato.engines.duckdb.stored_types import exact_kind_of, is_read_by_text, kind_of_sql_type
+from sfumato.engines.duckdb.written_texts import encoding_in_place, refuse_dates_in_place, rewritten
 from sfumato.engines.expressions import Kind
 from sfumato.engines.joining import not_together
 from sfumato.engines.plan import Field, Plan, Scan
@@ -53,7 +55,8 @@ R = TypeVar("R")
 class DuckDBRelation(SqlRelation):
     """A table (or view) of a DuckDB file, or a Parquet or CSV file read lazily.
 
-    `types` and `missing` declare columns as the schema does. `threads` and `memory_limit` (such as "2GB")
+    `types` and `missing` declare columns as the schema does, and `reading` how the texts of a CSV file are written.
+    `threads` and `memory_limit` (such as "2GB")
     limit what a question may use; what does not fit is spilled to a private folder and removed.
     """
 
@@ -68,7 +71,7 @@ class DuckDBRelation(SqlRelation):
         missing: Mapping[str, Sequence[str]] | None = None,
         threads: int | None = None,
         memory_limit: str | None = None,
-        separator: str | None = None,
+        reading: Reading = PLAIN,
     ) -> None:
         self._path = Path(path)
         self._table = table
@@ -76,7 +79,7 @@ class DuckDBRelation(SqlRelation):
         self._missing = missing
         self._threads = threads
         self._memory_limit = memory_limit
-        self._separator = separator
+        self._reading = reading
         self._joined: dict[tuple[Any, ...], Connections] = {}
         self._state: tuple[object, ...] | None = None
         if not self._path.is_file():
@@ -123,8 +126,11 @@ class DuckDBRelation(SqlRelation):
             ("allow_quoted_nulls", False),
             ("header", True),
         ]
-        if self._separator is not None:
-            options.append(("delim", self._separator))
+        refuse_dates_in_place(self._reading)
+        if self._reading.separator is not None:
+            options.append(("delim", self._reading.separator))
+        if (encoding := encoding_in_place(self._reading)) is not None:
+            options.append(("encoding", encoding))
         return PhysicalTable((path,), "read_csv", tuple(options))
 
     def _parquet(self, files: tuple[str, ...]) -> PhysicalTable:
@@ -168,7 +174,7 @@ class DuckDBRelation(SqlRelation):
 
                 declared = self._types or {}
                 open_names = [name for name, _ in described if name not in declared]
-                read_types = text_kinds(connection, source, open_names, self._missing or {})
+                read_types = text_kinds(connection, source, open_names, self._missing or {}, self._reading)
                 stored: dict[str, Kind] = {name: "string" for name, _ in described}
                 types = {**read_types, **declared}
                 return declared_fields(stored, types, self._missing)
@@ -177,6 +183,12 @@ class DuckDBRelation(SqlRelation):
         exact = {own.get(name, name): kind for name, sql_type in described if (kind := exact_kind_of(sql_type)) is not None}
         by_text = {own.get(name, name) for name, sql_type in described if is_read_by_text(sql_type)}
         return declared_fields(stored, self._types, self._missing, exact, by_text)
+
+    @cached_property
+    def _rows(self) -> PhysicalTable:
+        """The source, its texts as they are read."""
+        texts = {} if self._reading.plain or self._source.function != "read_csv" else rewritten(self.fields, self._reading)
+        return replace(self._source, texts=texts) if texts else self._source
 
     def run(
         self,
@@ -230,7 +242,7 @@ class DuckDBRelation(SqlRelation):
 
     def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
         """The answer to a plan over `rows`, a batch at a time."""
-        tables = {ROWS: self._source}
+        tables = {ROWS: self._rows}
         with unreadable_counted(plan, {ROWS: self}), self._connected() as connection:
 
             def batches(where: Mapping[str, PhysicalTable]) -> Iterator[pa.RecordBatch]:
@@ -260,14 +272,14 @@ class DuckDBRelation(SqlRelation):
     def _together(self, beside: Mapping[str, Relation]) -> tuple[dict[str, PhysicalTable], Connections]:
         """Where every table is, and connections that see them all."""
         if not beside:
-            return {ROWS: self._source}, self._connections
+            return {ROWS: self._rows}, self._connections
         tables: dict[str, PhysicalTable] = {}
         databases: dict[str, Path] = {}
         files: list[Path] = []
         for name, other in {**beside, ROWS: self}.items():
             if not isinstance(other, DuckDBRelation):
                 raise not_together(self, name, other)
-            tables[name] = other._source
+            tables[name] = other._rows
             if not other._database:
                 files.extend(other._files)
                 continue
@@ -275,7 +287,7 @@ class DuckDBRelation(SqlRelation):
             attached_as = [catalogue for catalogue, attached in databases.items() if attached == path]
             catalogue = attached_as[0] if attached_as else catalogue_name(path, [label.lower() for label in databases])
             databases[catalogue] = path
-            tables[name] = replace(other._source, path=(catalogue, *other._source.path[1:]))
+            tables[name] = replace(other._rows, path=(catalogue, *other._rows.path[1:]))
         together = (tuple(databases.items()), tuple(files))
         if together not in self._joined:
             where = f"'{self._path}' and what is joined with it"

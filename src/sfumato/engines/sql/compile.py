@@ -7,7 +7,7 @@ never reach its parser.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal as OneOf
@@ -22,6 +22,7 @@ from sfumato.engines.plan import validate
 from sfumato.engines.postgres.conversions import from_decimal, is_decimal
 from sfumato.engines.sql.bounding import expanded, together
 from sfumato.engines.sql.from_text import from_text, required_from_text
+from sfumato.engines.sql.single_numbers import shortest_number
 from sfumato.engines.sql.values import ZERO, as_kind, compile_expression, identifier, literal, sql_type, text_literal
 
 __all__ = ["CompiledQuery", "Dialect", "PhysicalTable", "compile_plan"]
@@ -35,6 +36,7 @@ class PhysicalTable:
 
     `columns` translates names where the engine calls a column differently. `clean` says that the values are
     already in their one form (uploaded by us), so that no conversion is needed. `rows` are the rows themselves, as a query.
+    `texts` rewrites the texts of columns into the forms that the engine casts.
     """
 
     path: tuple[str, ...]
@@ -43,6 +45,7 @@ class PhysicalTable:
     columns: Mapping[str, str] = field(default_factory=dict)
     clean: bool = False
     rows: exp.Subquery | None = field(default=None, repr=False)
+    texts: Mapping[str, Callable[[exp.Expression], exp.Expression]] = field(default_factory=dict, repr=False)
 
     def expression(self) -> exp.Expression:
         """The table as it stands after FROM."""
@@ -158,7 +161,8 @@ class _Compiler:
         alias = self.alias()
         shown = []
         for entry in plan.columns:
-            raw = exp.column(identifier(table.columns.get(entry.name, entry.name)), table=alias)
+            raw: exp.Expression = exp.column(identifier(table.columns.get(entry.name, entry.name)), table=alias)
+            raw = table.texts[entry.name](raw) if entry.name in table.texts else raw
             value = raw if table.clean else stored_value(raw, entry, self.dialect)
             shown.append(self.named(entry.name, value))
         source = exp.alias_(table.expression(), alias, table=True)
@@ -275,7 +279,8 @@ def stored_value(raw: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.E
     type per kind."""
     value = raw
     if entry.by_text and entry.kind == "number":
-        value = raw = exp.cast(exp.cast(raw, sql_type("string", dialect)), sql_type("number", dialect))
+        by_way_of_text = exp.cast(exp.cast(raw, sql_type("string", dialect)), sql_type("number", dialect))
+        value = raw = by_way_of_text if entry.exact is not None else shortest_number(raw, dialect)
     if entry.missing:
         numeric = (entry.stored or entry.kind) in _NUMBERS
         codes = dict.fromkeys((*entry.missing, *(plain_codes(entry.missing) if numeric else ())))

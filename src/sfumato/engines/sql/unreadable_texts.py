@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 from sfumato.core.errors import SfumatoError, SourceError, raise_alone
 from sfumato.data.relation import Relation
-from sfumato.data.text_forms import UNREADABLE, unreadable_texts
+from sfumato.data.text_forms import MISFITS, unreadable_texts
 from sfumato.engines.expressions import Compare, Literal, Reference
 from sfumato.engines.plan import AggregateColumn, Field, Group, Plan, Scan, scans
 from sfumato.engines.snapshots import plannable
@@ -28,7 +28,7 @@ def unreadable_counted(plan: Plan, relations: Mapping[str, Relation]) -> Iterato
                 texts = {field.name: field for field in read if field.stored == "string" and not field.lenient}
                 faults += _counted(relation, [*texts.values()]) if texts else ()
         if faults:
-            raise_alone(SourceError(f"the table {UNREADABLE}: {'; '.join(faults)}"))
+            raise_alone(SourceError(f"the table {MISFITS}: {'; '.join(faults)}"))
         raise
 
 

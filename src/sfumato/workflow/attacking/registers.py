@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import InputError, ParameterError, VerificationFailed
+from sfumato.core.plain_data import Plain
 from sfumato.core.view import View
 from sfumato.data.microdata import Microdata
+from sfumato.data.reading import PLAIN
 from sfumato.data.schema import Column, Schema
 from sfumato.workflow.attacking.truth import who_is_who
 from sfumato.workflow.earlier.read_alike import read_described, written_columns
@@ -33,32 +35,41 @@ class CodesNotApplied(UserWarning):
     """A register was read without codes for missing values, because a release does not name them."""
 
 
-def read_register(register: TableLike, releases: Sequence[Attackable], *, aligned: bool, table: str | None = None) -> Microdata:
+def read_register(
+    register: TableLike,
+    releases: Sequence[Attackable],
+    *,
+    aligned: bool,
+    table: str | None = None,
+    reading: Plain | None = None,
+) -> Microdata:
     """The register with the types and missing codes of the releases, or of the first one's owner where it is the very table that
-    was masked, or where the owner's folder knows who is who. What was read under a schema of its own stays as it is."""
+    was masked, or where the owner's folder knows who is who. What was read under a schema of its own stays as it is; `reading`
+    says how its texts are read, over what the owner's schema says."""
     if table is not None and not isinstance(register, (str, Path)):
         raise ParameterError("table= names a table of a database; this register is a table itself, so leave table= out")
     if isinstance(register, Microdata):
         return register
-    owners = _owners_columns(releases[0]) if aligned or who_is_who(releases[0]) is not None else None
+    owners = _owners_schema(releases[0]) if aligned or who_is_who(releases[0]) is not None else None
     if owners is not None:
-        return read_described(register, owners, table)
+        how = owners.read if aligned else owners.read.of_another_table()
+        return read_described(register, owners.columns, table, how.overridden(reading or {}))
     written = [written_columns(_certificate(release)) for release in releases]
     if isinstance(register, (str, Path)) and None in written:
         warnings.warn(_NOT_APPLIED, CodesNotApplied, stacklevel=3)
     described: dict[str, Column] = {}
     for columns in reversed(written):  # what the first says counts
         described |= columns or {}
-    return read_described(register, described, table)
+    return read_described(register, described, table, PLAIN.overridden(reading or {}))
 
 
-def _owners_columns(release: Any) -> Mapping[str, Column] | None:
-    """The columns as the owner of the release described them; None where that is missing."""
+def _owners_schema(release: Any) -> Schema | None:
+    """The table as the owner of the release described it; None where that is missing."""
     if isinstance(release, (str, Path)):
         path = Path(release) / "owner" / "schema.toml"
-        return Schema.load(path).columns if path.is_file() else None
+        return Schema.load(path) if path.is_file() else None
     owners = None if isinstance(release, View) else getattr(release.content, "owners", None)
-    return owners.columns if isinstance(owners, Schema) else None
+    return owners if isinstance(owners, Schema) else None
 
 
 def _certificate(release: Any) -> Mapping[str, Any]:

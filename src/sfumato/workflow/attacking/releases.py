@@ -15,7 +15,7 @@ from sfumato.core import registry
 from sfumato.core.declared import declarations
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported, VerificationFailed, as_name
 from sfumato.core.params import require
-from sfumato.core.plain_data import PlainDict
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import AnyAttack, Attack, AttackResult, View
 from sfumato.data.hierarchy import Hierarchy
@@ -66,6 +66,7 @@ def attack(
     *,
     register: TableLike = None,
     table: str | None = None,
+    reading: Plain | None = None,
     earlier: Sequence[Attackable] = (),
     only: Attacked | Sequence[Attacked] = (),
     knowledge: Mapping[str, object] = MappingProxyType({}),
@@ -84,15 +85,17 @@ def attack(
     source of the release (`aligned`, which needs the owner's folder), or it holds some of the people and the column `key`, which
     is published or which the owner's folder knows (the unit and the identifiers of the source; the unit is taken unasked, or the
     column that the register's own schema gives that role). Entries who are not in the release by that column are not counted.
-    A register is read with the
-    types and codes for missing values that the releases name, from `table` where it is a database of several; one that `sf.read`
-    returned is taken as it is. `data` is where the rows of the release are that was published into a database, with
-    `data_table`. Results are counts and rates, never values.
+    A register is read with the types and codes for missing values that the releases name, from `table` where it is a database of
+    several, and as `reading` says (`{"decimal": ","}`, over what the owner's schema says); one that `sf.read` returned is taken
+    as it is. `data` is where the rows of the release are that was published into a database, with `data_table`. Results are
+    counts and rates, never values.
     """
     asked = [only] if isinstance(only, (str, Mapping, Attack)) else list(only)
     if register is None and table is not None:
         raise ParameterError("table= names a table of the register's database; give register= as well")
-    read = None if register is None else read_register(register, (release, *earlier), aligned=aligned, table=table)
+    read = None
+    if register is not None:
+        read = read_register(register, (release, *earlier), aligned=aligned, table=table, reading=reading)
     people = None if read is None else _table(read, aligned)
     registered = person(target_in(knowledge)) if people is None and "target" in knowledge else people
     view = view_of(release, registered, data, data_table)

@@ -86,6 +86,11 @@ def _by_position(release: Attackable, view: TableView, people: pa.Table) -> Int:
     """The register is the very table that was masked, in its order."""
     if isinstance(release, View):
         raise InputError("--aligned reads the owner's folder, so pass the folder of the release")
+    if "sample" in view.certificate.get("transparency", {}):
+        raise InputError(
+            "the release was made of a sample, whose records stand in another order than those of any register, so --aligned "
+            "finds nobody in it. Look people up by a column that identifies them: --key COLUMN"
+        )
     if not isinstance(release, (str, Path)):
         rows = getattr(release.content, "source_rows", None)
         if rows is None:

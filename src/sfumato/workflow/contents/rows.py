@@ -213,9 +213,9 @@ class Rows(Content):
     def enter(self, ledger: Ledger, facts: Plain, files: Files) -> tuple[Entry, Together]:
         """The entry; what somebody learns who holds this release and earlier ones, and what the owner counts in the original."""
         from sfumato.workflow.earlier.comparing import Newest, compared_both_ways, keep_reading, keep_rows, store_of
-        from sfumato.workflow.earlier.readings import Reading
+        from sfumato.workflow.earlier.readings import ReleaseReading
 
-        reading = Reading.of(self, facts["transparency"], store_of(ledger))
+        reading = ReleaseReading.of(self, facts["transparency"], store_of(ledger))
         kept, digest = reading.to_json(), str(files[PARQUET]["sha256"])  # what can fail fails before anything is entered
         view, payload = self.view(facts, "this release"), self.entry(facts, files)
         with keep_rows(ledger, self.stored, digest):

@@ -200,10 +200,10 @@ class StoredRows(Content):
     def enter(self, ledger: Ledger, facts: Plain, files: Files) -> tuple[Entry, Together]:
         """The entry, with the groups kept beside the ledger; what somebody learns who holds this release and earlier ones."""
         from sfumato.workflow.earlier.comparing import Newest, compared_both_ways, keep_reading, keep_rows, store_of
-        from sfumato.workflow.earlier.readings import Reading
+        from sfumato.workflow.earlier.readings import ReleaseReading
         from sfumato.workflow.earlier.stored_groups import to_bytes
 
-        reading = Reading.of(self, facts["transparency"], store_of(ledger))
+        reading = ReleaseReading.of(self, facts["transparency"], store_of(ledger))
         kept, digest = reading.to_json(), str(files[STORED]["sha256"])  # what can fail fails before anything is entered
         view, payload = self.view(facts, "this release"), self.entry(facts, files)
         self.written_to.prepare()

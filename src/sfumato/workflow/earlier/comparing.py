@@ -27,7 +27,7 @@ from sfumato.data.relation import COUNT
 from sfumato.data.schema import Schema
 from sfumato.data.values import sorted_sets
 from sfumato.workflow import named
-from sfumato.workflow.earlier.readings import ColumnReading, Reading, Today, as_it_reads, as_they_are, keep
+from sfumato.workflow.earlier.readings import ColumnReading, ReleaseReading, Today, as_it_reads, as_they_are, keep
 
 if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 ADDS_UP = "assume that everything the releases tell adds up"
 NOTHING_EARLIER = "no earlier release of this dataset is in the ledger"
 SAME_ROWS = "the same rows were released before"
+#: Why two releases are not combined.
+_CHANGED_VALUES = "values that a mask changed need not be those of people, and have no classes to compare with those of others"
+_OF_SOME_RECORDS = "one of them holds a drawn sample of the records, so that nobody can tell from both whose records are in both"
 #: How an entry names content that stayed in an engine.
 STORED_ROWS = "StoredRows"
 
@@ -104,7 +107,7 @@ class Newest:
     view: View[ReleasedTable, Schema] = field(repr=False)
     entry: Entry = field(repr=False)
     digest: str
-    reading: Reading = field(repr=False)
+    reading: ReleaseReading = field(repr=False)
     fingerprint: str | None = None
 
 
@@ -119,7 +122,7 @@ class _Earlier:
     gone: bool = False
     changed_table: bool | None = False  # None: the fingerprints have different keys or formats, and do not tell
     table: str | None = None  # the fingerprint of the table behind it
-    reading: Reading | None = field(default=None, repr=False)  # None: how it shows its columns is not known
+    reading: ReleaseReading | None = field(default=None, repr=False)  # None: how it shows its columns is not known
     seeded: bool = False
 
 
@@ -211,13 +214,15 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
     if store is None or not digest.isalnum() or not (store / f"{digest}.parquet").is_file():
         return _Earlier(entry.hash, gone=True)
     try:
-        reading = Reading.from_json((store / f"{entry.hash}.json").read_bytes())
+        reading = ReleaseReading.from_json((store / f"{entry.hash}.json").read_bytes())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return _Earlier(entry.hash, why_not="how its texts are to be read was not kept")
     if digest == new.digest and reading == new.reading and not named.is_drawn(payload.get("method")):
         return _Earlier(entry.hash, same_rows=True)
-    if reading.masked or new.reading.masked or _was_mask(payload):
-        why = "values that a mask changed need not be those of people, and have no classes to compare with those of others"
+    both = (reading, new.reading)
+    if any(each.masked or each.of_some_records for each in both) or _was_mask(payload):
+        chosen = not any(each.changes_values for each in both) and reading.masked >= _was_mask(payload)
+        why = _OF_SOME_RECORDS if chosen else _CHANGED_VALUES
         source, seeded = payload.get("fingerprint"), bool(payload.get("seeded"))
         return _Earlier(entry.hash, why_not=why, table=source, reading=_certain(reading, entry), seeded=seeded)
     same = new.fingerprint is not None and payload.get("fingerprint") == new.fingerprint
@@ -299,7 +304,7 @@ def _same_kind(one: str | None, other: object) -> bool:
     return one is not None and str(other).split(":")[0] == one.split(":")[0]
 
 
-def _not_tied(releases: Sequence[tuple[Reading | None, View[ReleasedTable, Schema] | None]]) -> list[str]:
+def _not_tied(releases: Sequence[tuple[ReleaseReading | None, View[ReleasedTable, Schema] | None]]) -> list[str]:
     """Columns that several releases publish and not all of them are known by: rows that stayed in an engine are known by their
     groups alone."""
     read = [(reading, view.result.table.column_names) for reading, view in releases if reading is not None and view is not None]
@@ -308,7 +313,7 @@ def _not_tied(releases: Sequence[tuple[Reading | None, View[ReleasedTable, Schem
     return sorted(name for name in lacking if published[name] > 1)
 
 
-def _written_otherwise(readings: Sequence[Reading]) -> str | None:
+def _written_otherwise(readings: Sequence[ReleaseReading]) -> str | None:
     """A column that some of the releases, be it without the new one, do not write as others do."""
     first: dict[str, ColumnReading] = {}
     for reading in readings:
@@ -323,7 +328,7 @@ def _was_mask(payload: Plain) -> bool:
     return registry.has("mask", (payload.get("method") or {}).get("name"))
 
 
-def _certain(reading: Reading, entry: Entry) -> Reading | None:
+def _certain(reading: ReleaseReading, entry: Entry) -> ReleaseReading | None:
     """The reading of a release, unless a mask made it that tells nothing about itself."""
     return reading if reading.masked or not _was_mask(entry.payload) else None
 

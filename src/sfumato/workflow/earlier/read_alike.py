@@ -7,12 +7,15 @@ of the release, or what is missing in one is a value in the other.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import pyarrow as pa
 
+from sfumato.core.errors import SfumatoError
 from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
+from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.data.values import texts
 from sfumato.workflow.earlier.readings import as_values, digest_of_code, is_digest_of_code
@@ -21,18 +24,29 @@ if TYPE_CHECKING:
     from sfumato.engines.sources import TableLike
 
 
-def read_described(source: TableLike, columns: Mapping[str, Column], table: str | None = None) -> Microdata:
+def read_described(
+    source: TableLike, columns: Mapping[str, Column], table: str | None = None, reading: Reading = PLAIN
+) -> Microdata:
     """A table (of a database, where it is named) with the types and missing codes of those of the columns that it has."""
     from sfumato.engines.sources import read
 
     source = source.read_all() if isinstance(source, pa.RecordBatchReader) else source  # it can be read once
-    opened = read(source, table=table)
+    opened = read(source, table=table, **reading.to_mapping())
     present = {name: with_codes(columns[name], opened, name) for name in opened.column_names if name in columns}
     if all(not each.missing and each.type in (None, opened.schema.columns[name].type) for name, each in present.items()):
         return opened
     kept = {name: Column(type=each.type, missing=each.missing) for name, each in present.items()}
-    described = Schema(dataset=opened.schema.dataset, columns=kept)
+    described = Schema(dataset=opened.schema.dataset, columns=kept, read=reading)
     return read(source, described, table=table, engine=None if table is None else "memory")
+
+
+def owners_reading(folder: Path) -> Reading:
+    """How the original was read, where the owner's part of a release's folder says it."""
+    path = folder / "owner" / "schema.toml"
+    try:
+        return Schema.load(path).read if path.is_file() else PLAIN
+    except SfumatoError:  # whoever verifies need not own a schema that can be read
+        return PLAIN
 
 
 def with_codes(column: Column, opened: Microdata, name: str) -> Column:

@@ -67,14 +67,14 @@ class ColumnReading:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReleaseReading:
     """What is needed to read a release again: its columns, and what was published about how it was made."""
 
     columns: Mapping[str, ColumnReading] = field(repr=False)
     transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
     @classmethod
-    def of(cls, rows: Rows | StoredRows, transparency: Plain, store: Path | None = None) -> Reading:
+    def of(cls, rows: Rows | StoredRows, transparency: Plain, store: Path | None = None) -> ReleaseReading:
         """The reading of what is about to be published; declared hierarchy files are copied into the store."""
         source = rows.references.original
         types = {} if source is None else {each.name: each.type for each in source.relation.schema()}
@@ -98,7 +98,7 @@ class Reading:
         return json.dumps(kept, sort_keys=True, ensure_ascii=False).encode()
 
     @classmethod
-    def from_json(cls, content: bytes) -> Reading:
+    def from_json(cls, content: bytes) -> ReleaseReading:
         """What was kept; `ValueError` where it is not in this form."""
         kept = json.loads(content)
         if not isinstance(kept, dict) or kept.get("format") != FORMAT:
@@ -113,6 +113,16 @@ class Reading:
     def masked(self) -> bool:
         """Whether values were changed, and not only generalised."""
         return "masked_columns" in self.transparency or "steps" in self.transparency
+
+    @property
+    def changes_values(self) -> bool:
+        """Whether a mask changed values, and did not only choose records."""
+        return self.masked and self.transparency.get("masked_columns") != []
+
+    @property
+    def of_some_records(self) -> bool:
+        """Whether the release is known to hold some of the records of its table only, as drawn."""
+        return "sample" in self.transparency or (self.masked and not self.changes_values)
 
 
 def written_as(people: Microdata, names: Iterable[str]) -> PlainDict:
@@ -159,7 +169,7 @@ def keep(store: Path, name: str, content: bytes) -> None:
 
 
 def as_it_reads(
-    table: pa.Table, schema: Schema, reading: Reading, quasi: frozenset[str], today: Today, store: Path
+    table: pa.Table, schema: Schema, reading: ReleaseReading, quasi: frozenset[str], today: Today, store: Path
 ) -> ReleasedTable:
     """The rows of a release with what their texts stand for among the values of today; `quasi` are columns that some release
     generalises. Refused with the reason where that cannot be told for certain."""
@@ -192,7 +202,7 @@ def as_they_are(table: pa.Table, name: str) -> Hierarchy:
 class Today:
     """The new release: its reading, its hierarchies, the table it was made from, and whether that is the table of then."""
 
-    reading: Reading
+    reading: ReleaseReading
     hierarchies: Mapping[str, Hierarchy] = field(repr=False)
     original: Microdata | None = field(repr=False)
     same_table: bool = False

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
 
+from sfumato.core.errors import Unsupported
 from sfumato.data.values import texts
 from sfumato.measures.guarantees.grouped import GroupedTable
 
@@ -46,6 +48,20 @@ class GroupedRows:
     def num_columns(self) -> int:
         """How many columns the rows have."""
         return len(self.column_names)
+
+    def to_pandas(self) -> NoReturn:
+        """Refused: the rows are elsewhere."""
+        self._refuse()
+
+    def to_polars(self) -> NoReturn:
+        """Refused: the rows are elsewhere."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise Unsupported(
+            "the rows of this release stayed in their engine and are where destination= put them: read the Parquet files in "
+            "public/data of its folder, or its table"
+        )
 
     def tied(self, name: str, *, people: bool) -> bool:
         """Whether pseudonyms of a column tie records together: in several classes where `people` are counted, else at all."""

@@ -78,7 +78,7 @@ def masked_rows(request: ReleaseRequest, mask: Mask, source: Relation) -> Draft[
         about_mask(masked.transparency, published.column_names, plan, people.schema, new_rows=masked.rows is None),
         {**details, "records": len(people)},
         notices=(
-            *left_as_they_are(() if mask.selects else masked.columns, published.column_names, plan),
+            *left_as_they_are(masked.transparency["masked_columns"], published.column_names, plan),
             *not_covered(masked.transparency, with_missing(table), people.schema),
         ),
         other_values=_changed(masked, people),

@@ -5,13 +5,14 @@ The engine that holds the table orders its records by keyed draws and hands over
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.core.errors import ParameterError, Unsupported
+from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.data.microdata import Microdata
 from sfumato.engines.distinct_units import distinct_units
 from sfumato.engines.memory import MemoryRelation
@@ -20,9 +21,24 @@ from sfumato.masking.coding.sampling import sampled
 from sfumato.masking.engine_rows import EngineRows
 
 if TYPE_CHECKING:
+    from sfumato.core.guarantees.base import ClassGuarantee
     from sfumato.core.randomness import Randomness
 
 _KEY_BYTES = 32
+
+
+def refuse_promises_about_the_original(guarantees: Iterable[ClassGuarantee]) -> None:
+    """A promise about the distribution in the original is here one about the sample, which nobody keeps."""
+    all_at_once(
+        Unsupported,
+        "promises about a sample",
+        (
+            f"{each} compares with the original table, and what is protected is a sample of it that nobody keeps, so that nobody "
+            'could check it. Compare with the released rows (reference="released"), or leave sample out'
+            for each in guarantees
+            if getattr(each, "reference", None) == "input"
+        ),
+    )
 
 
 def sample_of(data: Microdata, sample: int, randomness: Randomness) -> tuple[Microdata, int]:

@@ -166,5 +166,5 @@ def not_counted(content: StoredRows, request: ReleaseRequest, changed: Sequence[
         return ()
     return (
         f"columns that are published as they are and were not counted: {', '.join(map(repr, others))}. Whoever knows a value "
-        "that one record alone has finds the record. Should one be a quasi-identifier?",
+        "that one record alone has finds the record.",
     )

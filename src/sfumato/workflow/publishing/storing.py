@@ -52,7 +52,7 @@ def store(
 
     masked = isinstance(method, Mask)
     unit_published = request.plan.schema.unit in request.plan.keep
-    refuse_checks_of_records(checks, published_unit=unit_published, grouped=bool(request.guarantees) or not masked)
+    refuse_checks_of_records(checks, published_unit=unit_published, grouped=bool(request.guarantees) or not masked, masked=masked)
     key, progress = signing_key(sign), request.progress
     promised = [each.sensitive for each in request.guarantees if each.sensitive is not None]
     if not masked:
@@ -108,9 +108,14 @@ def _written(
     return stored_rows(request, method, destination, home=home, attacked=attacked)
 
 
-def refuse_checks_of_records(checks: Checks, *, published_unit: bool, grouped: bool = True) -> None:
+def refuse_checks_of_records(checks: Checks, *, published_unit: bool, grouped: bool = True, masked: bool = False) -> None:
     """Measures and attacks of single records, or of people whom a published unit names, all at once, before the long work."""
     faults = [f"{measure_key(measure)} compares records" for measure in checks.measures if not measure.of_groups]
+    faults += [
+        f"{measure_key(measure)} compares with the cells that were known, which no mask in an engine counts"
+        for measure in checks.measures
+        if masked and measure.of_groups and measure.supposes_truth
+    ]
     if not grouped and (checks.attacks or checks.measures):
         faults.append(
             "classes are measured and attacked, and masked rows are grouped only where a promise is about their classes"

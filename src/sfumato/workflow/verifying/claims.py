@@ -21,6 +21,7 @@ from sfumato.core.guarantees.likeness import BetaLikeness, DeltaDisclosure
 from sfumato.core.guarantees.population import DeltaPresence
 from sfumato.core.guarantees.risk import UniquenessByModel
 from sfumato.core.params import parameters
+from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Column, Schema
 from sfumato.wire.fingerprint import FORMATS as FINGERPRINTS
 from sfumato.workflow import named
@@ -47,8 +48,11 @@ _OTHER_NUMBERS = "the certificate states other numbers beside the promise than t
 _POPULATION = re.compile(rf"population (({'|'.join(FINGERPRINTS)}):[0-9a-f]{{64}}|without digest)")
 
 
-def references_of(certificate: Certificate, schema: Schema, original: TableLike, population: TableLike) -> References:
-    """The tables to compare with; a file or frame is read with the types and missing codes that the release's columns have."""
+def references_of(
+    certificate: Certificate, schema: Schema, original: TableLike, population: TableLike, reading: Reading = PLAIN
+) -> References:
+    """The tables to compare with; a file or frame is read with the types and missing codes that the release's columns have, and
+    as `reading` says."""
     from sfumato.data.microdata import Microdata
     from sfumato.engines.sources import read
     from sfumato.workflow.earlier.read_alike import read_described, with_codes, written_columns
@@ -59,11 +63,12 @@ def references_of(certificate: Certificate, schema: Schema, original: TableLike,
     if original is not None and not isinstance(original, Microdata):
         columns = {name: Column(type=schema.columns[name].type, missing=codes.get(name, ())) for name in schema.sensitive}
         if any(column.missing for column in columns.values()):
-            opened = read(original)
+            opened = read(original, **reading.to_mapping())
             columns |= {name: with_codes(columns[name], opened, name) for name in opened.column_names if name in columns}
-        original = read(original, Schema(dataset=schema.dataset, columns=columns))
+        original = read(original, Schema(dataset=schema.dataset, columns=columns, read=reading))
     if population is not None and not isinstance(population, Microdata):
-        population = read_described(population, {name: Column(missing=missing) for name, missing in codes.items()})
+        others = {name: Column(missing=missing) for name, missing in codes.items()}
+        population = read_described(population, others, None, reading.of_another_table())
     return References(original, population)
 
 

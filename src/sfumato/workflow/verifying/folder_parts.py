@@ -185,7 +185,7 @@ def stated_only(certificate: Certificate) -> Finding:
 
 
 def _trees_not_published(certificate: Certificate) -> bool:
-    """Whether a kind of tree is named for a column whose tree the schema does not describe: no text can be held against it,
+    """Whether a kind of tree is named for a column whose tree the schema does not describe: no text can be compared with it,
     but against a level of a flat one."""
     kinds, columns = certificate.transparency.get("hierarchies"), certificate.schema.get("columns")
     levels = certificate.transparency.get("levels", {})
@@ -196,7 +196,7 @@ def _trees_not_published(certificate: Certificate) -> bool:
 
 
 def _levels_of_a_mask(certificate: Certificate) -> bool:
-    """Whether a mask states levels: its hierarchies are not published, so that nothing can be held against them."""
+    """Whether a mask states levels: its hierarchies are not published, so that nothing can be compared with them."""
     masked, facts = registry.has("mask", certificate.method.get("name")), certificate.transparency
     return masked and any(
         each.get("method", {}).get("levels") for each in published_steps({"method": certificate.method, **facts})

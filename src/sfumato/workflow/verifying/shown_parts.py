@@ -39,14 +39,14 @@ def refuse_too_many_masked(certificate: Certificate, described: str) -> None:
 PART_BY_PART = Finding(
     "mask",
     None,
-    "the rows were held against the mask part by part; what follows from all of them together, such as how often something is "
-    "shown or where a quantile lies, was not checked",
+    "the rows were compared with what the mask can show, part by part; what follows from all of them together, such as how "
+    "often something is shown or where a quantile lies, was not checked",
 )
 
 
 @dataclass
 class ShownParts:
-    """The parts of a masked table, each held against the certificate as it comes."""
+    """The parts of a masked table, each compared with the certificate as it comes."""
 
     certificate: Certificate = field(repr=False)
     schema: Schema = field(repr=False)

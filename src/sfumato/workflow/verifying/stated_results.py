@@ -1,4 +1,4 @@
-"""How a private result is said to have been made, and the margins beside it, held against its claim and against the ledger that
+"""How a private result is said to have been made, and the margins beside it, compared with its claim and against the ledger that
 paid for it.
 
 A known algorithm costs what its parameters say, and counts of each unit what they say. The ledger keeps it with its parameters,

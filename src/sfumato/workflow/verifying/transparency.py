@@ -35,7 +35,10 @@ KNOWS_THE_METHOD = "knows the method and its parameters, and values of a person'
 PUBLIC_POPULATION = "declared public by the owner"
 HIDDEN_POPULATION = "not published"
 #: What is said of a release that was made of some of the records.
-SAMPLE = "a uniform random sample of the records of a larger table, drawn before anything else; how many it has is not told"
+SAMPLE = "a uniform random sample of a larger table, drawn before anything else; how many records that table has is not stated"
+_SAMPLE_BEFORE = (
+    "a uniform random sample of the records of a larger table, drawn before anything else; how many it has is not told"
+)
 KEPT_BY = "least range shown"
 RANGES = "ranges of the data"
 #: What is said of columns whose missing values a mask leaves missing; they are listed after it.
@@ -80,7 +83,7 @@ def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
         raise VerificationFailed("the certificate names another adversary than releases of its kind do")
     if facts.get("population", HIDDEN_POPULATION) not in (HIDDEN_POPULATION, PUBLIC_POPULATION):
         raise VerificationFailed("the certificate says of a population what no release says")
-    if facts.get("sample", SAMPLE) != SAMPLE:
+    if facts.get("sample", SAMPLE) not in (SAMPLE, _SAMPLE_BEFORE):
         raise VerificationFailed("the certificate says of a sample what no release says")
     stated_methods.refuse_other_parameters(certificate.method)
     if masked:

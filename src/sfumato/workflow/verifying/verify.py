@@ -20,6 +20,7 @@ from sfumato.core.certificate import Certificate
 from sfumato.core.errors import InputError, SourceError, VerificationFailed, forgetting
 from sfumato.core.temporary import temporary_folder
 from sfumato.data.microdata import Microdata
+from sfumato.data.reading import stated_options
 from sfumato.data.schema import Schema
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import FolderAtHand, content_kind
@@ -62,6 +63,7 @@ def verify(
     allow_demonstration: bool = False,
     data: TableLike = None,
     table: str | None = None,
+    **reading: object,  # keys of a `Reading`
 ) -> Verification:
     """Check the release in `folder` (the one with `public/` in it, or the public folder itself).
 
@@ -69,12 +71,14 @@ def verify(
     the file of the key you expect the signature from; without it a signature is checked against the key it
     brings along. `ledger` is where claims about a process, such as differential privacy, were paid for.
     `allow_demonstration` accepts a release that was made with a seed. `data` is where the rows are that were published into a
-    database (its URL or file, with `table`).
+    database (its URL or file, with `table`). `separator`, `decimal` and the like say how the texts of `original` and `population`
+    are read, over what the owner's schema says where the folder has it.
     """
+    from sfumato.workflow.earlier.read_alike import owners_reading
     from sfumato.workflow.verifying.claims import check_claims, references_of
     from sfumato.workflow.verifying.entered import check_entry
 
-    place = Path(folder)
+    place, stated = Path(folder), stated_options(reading)
     if not place.is_dir():
         raise SourceError(f"there is no release folder '{place}'")
     findings: list[Finding] = []
@@ -104,7 +108,7 @@ def verify(
             beside = FolderAtHand(public, _table_of_rows(data, table))
             content_data, read = kind.read(certificate, schema, Path(private), beside)
             findings.extend(read)
-            compared = references_of(certificate, schema, original, population)
+            compared = references_of(certificate, schema, original, population, owners_reading(place).overridden(stated))
             findings.extend(check_claims(certificate, schema.replace(folder=private), content_data, compared, ledger))
             entry = None if ledger is None else check_entry(certificate, content_data, ledger)
             findings.extend([] if entry is None else [entry])

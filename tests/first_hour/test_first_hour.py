@@ -1,0 +1,106 @@
+"""A stranger's first hour: six files with the faults that such files have go from nothing to a verified release by commands."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfumato.cli.main import run
+from sfumato.data.schema import Schema
+from tests.first_hour.files import FILES
+
+#: What was decided for each file beside reading the roles: three options of `inspect` at most.
+DECIDED = {
+    "stroke": ["gender", "age", "work_type"],
+    "staff": ["Age", "Gender", "Department"],
+    "cases": ["age", "sex", "date_confirmed"],
+    "bank": ["age", "job", "marital"],
+    "hospital": ["Geschlecht", "Geburtsdatum", "PLZ"],
+    "students": ["sex", "age", "school"],
+}
+LONGEST_LINE = 120
+WORST_RATIO = 1.1
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SFUMATO_KEY", str(tmp_path / "owner.key"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def facts(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
+    capsys.readouterr()
+    assert run([*arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_from_nothing_to_a_verified_release_by_commands(name: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = FILES[name](place).name
+    options = [part for column in DECIDED[name] for part in ("--quasi", column)]
+    assert run(["inspect", source, "-o", "start.toml", *options]) == 0
+    text = Path("start.toml").read_text(encoding="utf-8")
+    assert max(map(len, text.splitlines())) <= LONGEST_LINE
+    assert text.count("[columns.") == len(tomllib.loads(text)["columns"])
+    by_command = facts(["protect", source, "--schema", "start.toml", "--k", "5", "-o", "out"], capsys)
+    assert run(["verify", "out", "--original", source]) == 0
+    # a schema that somebody wrote by hand for the same columns keeps hardly more
+    hand_made = str(Path(__file__).parent / "schemas" / f"{name}.toml")
+    by_hand = facts(["protect", source, "--schema", hand_made, "--k", "5", "-o", "hand", "--no-ledger"], capsys)
+    losses = [told["scores"]["loss"] for told in (by_command, by_hand)]
+    assert losses[0] <= WORST_RATIO * losses[1], losses
+
+
+def test_every_fault_of_the_files_is_found(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    read = {}
+    roles: dict[str, dict[str, str]] = {}
+    for name, make in FILES.items():
+        told = facts(["inspect", make(place).name, "-o", f"{name}.toml"], capsys)
+        read[name] = told["read"]
+        roles[name] = {column["name"]: column["role"] for column in told["columns"]}
+        assert Schema.load(f"{name}.toml").read.to_mapping() == told["read"]
+        assert all(told["read_because"][key] for key in told["read"])
+        assert bool(told["many"]) is (len(told["quasi"]) > 8)
+    assert read["stroke"] == {"separator": ",", "encoding": "utf-8", "missing": ["N/A", "Unknown"]}
+    assert read["staff"] == {"separator": ",", "encoding": "utf-8-sig"}
+    assert read["cases"] == {"separator": ",", "encoding": "utf-8", "date_format": "%d.%m.%Y", "missing": ["NA"]}
+    assert read["bank"] == {"separator": ";", "encoding": "utf-8", "missing": ["unknown"]}
+    marks = {"separator": ";", "encoding": "cp1252", "decimal": ",", "thousands": ".", "date_format": "%d.%m.%Y"}
+    assert read["hospital"] == marks | {"missing": ["k.A.", "unbekannt"]}
+    assert read["students"] == {"separator": ";", "encoding": "utf-8"}
+    assert roles["staff"]["Department.2"] == roles["cases"]["notes"] == roles["hospital"]["Bemerkung"] == "identifier"
+    types = {name: column.type for name, column in Schema.load("hospital.toml").columns.items()}
+    assert (types["Kosten"], types["Gewicht"], types["Geburtsdatum"]) == ("number", "number", "date")
+
+
+def test_of_many_columns_the_command_for_a_few_is_printed_and_can_be_typed(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = FILES["staff"](place).name
+    told = facts(["inspect", source, "-o", "start.toml"], capsys)
+    proposed = told["many"][0].rpartition(": ")[2].split()
+    assert proposed.count("--quasi") == 6 and "no promise" in told["many"][1]
+    assert run(["inspect", source, "-o", "start.toml", *proposed]) == 2  # the file is there
+    assert run(["inspect", source, "-o", "start.toml", "--overwrite", *proposed]) == 0
+    schema = Schema.load("start.toml")
+    assert set(schema.quasi) == set(proposed[1::2])
+    warned = [name for name in told["quasi"] if schema.columns[name].role == "plain"]
+    assert len(warned) == len(told["quasi"]) - 6
+    assert Path("start.toml").read_text(encoding="utf-8").count("WARNING") == len(warned)
+    assert run(["inspect", source, "--quasi", "Agee", "--overwrite"]) == 2
+    assert "did you mean 'Age'?" in capsys.readouterr().err
+
+
+def test_the_same_in_a_few_lines_of_python(place: Path) -> None:
+    import sfumato as sf
+
+    source = FILES["hospital"](place)
+    profile = sf.inspect(source, schema_out="start.toml")
+    release = sf.protect(source, [sf.KAnonymity(5)], schema="start.toml", ledger=None)
+    release.save("out")
+    assert sf.verify("out", original=source).accepted and profile.reading.reading.decimal == ","
