@@ -313,3 +313,17 @@ def test_texts_that_cannot_be_read_are_counted_and_refused(opened: Open, declare
     for message in map(str, (here.value, there.value)):
         assert f"column 'x': {len(odd):,} of {len(odd) + 1:,} values cannot be read as" in message
         assert not any(text in message for text in odd if len(text) > 3)
+
+
+def test_private_answers_about_texts_are_the_same(opened: Open) -> None:
+    texts = ["12.5", "0x10", "1_0", "5e-1", "3", " 4 ", "7.0", "", "x"]
+    schema = {"dataset": "d", "columns": {"n": {"type": "integer"}, "x": {"type": "integer", "bounds": [0, 15]}}}
+    here = sf.read(_table(texts), schema=schema, unreadable="missing")
+    engine = opened(texts, "integer")
+    answers = []
+    for data in (here, Microdata(engine.relation, here.schema, engine.description)):
+        session = sf.Session(data, budget=sf.PureDP(10**9))
+        said = session.sql("SELECT COUNT(x) AS c, SUM(x) AS s FROM d", epsilon=10**6).table.to_pylist()[0]
+        histogram = sf.dp.PrivateHistogram(columns=("x",), bins={"x": 16}, epsilon=10**6, max_rows=1)
+        answers.append((said["c"], round(said["s"]), session.release(histogram).result.to_pylist()))
+    assert answers[0] == answers[1] and answers[0][:2] == (3, 14)
