@@ -16,7 +16,7 @@ from sfumato.engines.class_queries import ROWS
 from sfumato.engines.memory import MemoryRelation
 from sfumato.engines.plan import Plan, Scan
 from sfumato.engines.spark.relation import SparkRelation
-from sfumato.engines.staging.destinations import SparkTable, check_destination, staged
+from sfumato.engines.staging.destinations import SparkTable, check_destination, destination_of, staged
 from sfumato.engines.staging.spark_table import _mark_of
 from sfumato.workflow.publishing.released_form import released_form
 from tests.engines.conftest import OpenTable
@@ -81,6 +81,19 @@ def test_a_table_appears_when_it_is_published_with_all_rows(spark: Any, schema: 
     assert not any(key.startswith("sfumato") for key in properties)
     with pytest.raises(SourceError, match="is there already"):
         check_destination(SparkTable(f"{schema}.release"), people)
+
+
+@pytest.mark.parametrize("name", ["x;drop", "a-b c", "a" * 300, "a" * 129, "\u00e9", "", "a..b", "a b.c", "a`b", "a.b.c.d"])
+def test_a_name_that_the_catalogue_does_not_take_is_refused_before_the_work(name: str, people: SparkRelation) -> None:
+    with pytest.raises(SourceError, match="letters from A to Z, digits and underscores"):
+        check_destination(destination_of(f"spark:{name}"), people)
+
+
+def test_a_name_of_128_characters_is_published(spark: Any, schema: str, people: SparkRelation) -> None:
+    place = SparkTable(f"{schema}.{'a' * 128}")
+    with staged(people, everything(people), {}, place) as result:
+        result.publish()
+    assert tables(spark, schema) == ["a" * 128]
 
 
 def test_a_block_that_ends_without_publishing_leaves_no_table(spark: Any, schema: str, people: SparkRelation) -> None:

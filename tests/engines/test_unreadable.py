@@ -150,7 +150,7 @@ def test_spark_is_asked_without_a_cast_that_fails(declared: Any) -> None:
         for stored in kinds:
             field = Field("x", declared, missing, stored=None if stored == declared else stored, lenient=True, strict=strict)
             sql = compile_plan(Scan("rows", (field,)), "spark", {"rows": PhysicalTable(("t",))}).sql
-            assert "TRY_CAST(" in sql
+            assert ("TRY_CAST(" in sql) == (declared != "boolean")  # which is one of some words
             plain = re.findall(r"(?<!TRY_)CAST\((?!'|TRY_CAST)[^()]* AS (\w+)", sql)
             assert set(plain) <= {"STRING"}, sql  # any value has a text
 

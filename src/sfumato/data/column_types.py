@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sfumato.data import text_forms
 from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Type
 from sfumato.data.values import CodedText, TypedColumn
@@ -34,9 +35,6 @@ LAST_DAY = 2_932_896  # 9999-12-31
 
 #: Texts that often stand for "no value"; they mean just themselves unless the schema lists them as `missing`.
 MARKERS = frozenset({"NA", "N/A", "n/a", "#N/A", "?", "-", ".", "NULL", "null", "None", "NaN", "nan", "(null)"})
-
-_YES = frozenset({"true", "t", "yes", "y", "1"})
-_NO = frozenset({"false", "f", "no", "n", "0"})
 
 ARROW_TYPES: dict[Type, pa.DataType] = {
     "string": pa.dictionary(pa.int32(), pa.string()),
@@ -151,12 +149,8 @@ def convert(name: str, text: CodedText, kind: Type, *, lenient: bool = False, re
     bad_rows = wrong[text.codes]
     if bad_rows.any() and not lenient:
         count = int(bad_rows.sum())
-        article = "an" if kind == "integer" else "a"
-        fault = (
-            f"column '{name}': {count:,} of {int((text.codes >= 0).sum()):,} values cannot be read "
-            f"as {article} {kind} "
-            f"(first in record {int(np.argmax(bad_rows)) + 1:,})"
-        )
+        said = text_forms.unreadable_texts(name, count, int((text.codes >= 0).sum()), kind)
+        fault = f"{said} (first in record {int(np.argmax(bad_rows)) + 1:,})"
         return TypedColumn(text.to_arrow(), "string", (), fault)
     return TypedColumn(text.to_typed(pa.array(parsed, ARROW_TYPES[kind])), kind)
 
@@ -176,7 +170,7 @@ def _exactly(values: pa.StringArray, declared: Type, reading: Reading) -> pa.Arr
     return None
 
 
-def _parse(value: str, kind: Type, reading: Reading) -> bool | int | float | datetime.date | None:
+def _parse(value: str, kind: Type, reading: Reading = PLAIN) -> bool | int | float | datetime.date | None:
     """One text, read leniently because the owner declared the type; None when it is none of that type."""
     text = value.strip()
     if kind in ("integer", "number") and not reading.plain_numbers:
@@ -184,21 +178,20 @@ def _parse(value: str, kind: Type, reading: Reading) -> bool | int | float | dat
     if kind in ("date", "datetime") and reading.dates is not None:
         text = reading.moment(text) or (text if reading.reads_iso else "")
     if kind == "boolean":
-        return text.lower() in _YES if text.lower() in _YES | _NO else None
+        return None if text.lower() not in (*text_forms.YES, *text_forms.NO) else text.lower() in text_forms.YES
     if kind == "integer":
-        whole = re.fullmatch(r"([+-]?[0-9]{1,30})(?:\.0*)?", text)
-        return int(whole[1]) if whole and -(2**63) <= int(whole[1]) < 2**63 else None
+        whole = int(text.partition(".")[0]) if re.fullmatch(text_forms.INTEGER, text) else None
+        return whole if whole is not None and -(2**63) <= whole < 2**63 else None
     if kind == "number":
-        plain = re.fullmatch(r"[+-]?(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf)", text)
-        return float(text) if plain else None
-    if not re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:$|[ T])", text):
+        return float(text) if re.fullmatch(text_forms.NUMBER, text) else None
+    if not re.fullmatch(text_forms.MOMENT, text):
         return None
     try:
-        moment = datetime.datetime.fromisoformat(text)
-    except ValueError:
+        moment = datetime.datetime.fromisoformat(text[:11] + text[11:].replace(" ", ""))
+        if moment.tzinfo is not None:
+            moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):  # no day of the calendar, or none in UTC
         return None
-    if moment.tzinfo is not None:
-        moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
     if kind == "date":
         return moment.date() if moment.time() == datetime.time(0) else None
     return moment

@@ -25,6 +25,7 @@ from sfumato.data.decimals import exact_text, nearest_floats
 from sfumato.data.number_codes import plain_codes, without_number_codes
 from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Column, Schema, Type
+from sfumato.data.text_forms import MISFITS
 from sfumato.data.values import CodedText, TypedColumn, text_of
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*%?\s*(\.\d+)?")
@@ -161,8 +162,7 @@ def finish(
             faults.append(typed.fault)
     all_at_once(
         SourceError,
-        f"{where} has values that do not fit their type (correct the type, list the code under the column, as missing, or say "
-        "under [read] how numbers and dates are written)",
+        f"{where} {MISFITS}",
         faults,
     )
     return ReadResult(

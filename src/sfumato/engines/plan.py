@@ -25,7 +25,7 @@ class Field:
     A `lenient` column is missing where a stored value cannot be read as its kind, instead of an error: whether a
     question about people is answered must not depend on a record. `stored` is what the engine holds where that differs.
     `exact` is the kind in which no two stored values become one, where `kind` is none; see `distinct_units`. A `strict` whole
-    number that is stored as text is missing unless the text is one: engines round others. A number `by_text` is read as
+    number is stored as text and names units: digests of questions say so. A number `by_text` is read as
     its shortest text says, as in this process: people wrote 0.1, and the nearest of 32 bits is 0.10000000149011612.
     """
 

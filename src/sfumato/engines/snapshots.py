@@ -172,7 +172,10 @@ def one_state(data: Microdata) -> Iterator[Microdata]:
     if not hasattr(data.relation, "snapshot"):
         yield data
         return
+    from sfumato.engines.date_limits import refuse_other_years
+
     with held_still(data.relation) as relation:
+        refuse_other_years(relation)
         held = Snapshot(relation)
         try:
             yield replace(data, relation=held)
@@ -202,9 +205,11 @@ def read_once(data: Microdata) -> Microdata:
     """The same people in this process, read in one scan: from here on the order of their records stays as it is."""
     if data.relation.engine == "memory":
         return data
+    from sfumato.engines.date_limits import refuse_other_years
     from sfumato.engines.distinct_units import distinct_units, rounded
     from sfumato.engines.memory import MemoryRelation
 
+    refuse_other_years(data.relation)
     relation = distinct_units(data.relation, data.schema.unit)
     table = replace(data, relation=relation).table()
     return replace(data, relation=MemoryRelation(table, rounded(relation)))

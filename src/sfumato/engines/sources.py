@@ -290,9 +290,11 @@ def retyped(texts: Microdata, schema: Schema) -> Microdata:
 def _in_memory(data: Microdata, schema: Schema | None, reading: Reading, unreadable: Unreadable) -> Microdata:
     """The rows brought into this process, where every declared conversion is possible."""
     from sfumato.data.readers import from_frame
+    from sfumato.engines.date_limits import refuse_other_years
     from sfumato.engines.distinct_units import distinct_units, rounded
     from sfumato.engines.memory import MemoryRelation
 
+    refuse_other_years(data.relation)
     relation, columns = data.relation, schema.columns if schema is not None else {}
     for name, column in columns.items():
         # Units, and decimals that are declared otherwise, come with all their digits.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Type
+from sfumato.data.text_forms import DAY
 from sfumato.engines.duckdb.written_texts import kind_forms
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ _FORMS: Mapping[Type, str] = {
     "integer": r"0|-?[1-9][0-9]{0,17}",
     "number": r"-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?",
     "boolean": r"true|false",
-    "date": r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-9]|3[01])",
+    "date": DAY,
 }
 
 

@@ -42,6 +42,7 @@ from sfumato.engines.expressions import Kind
 from sfumato.engines.joining import not_together
 from sfumato.engines.plan import Field, Plan, Scan
 from sfumato.engines.sql.relation import SqlRelation, declared_fields
+from sfumato.engines.sql.unreadable_texts import unreadable_counted
 
 if TYPE_CHECKING:
     import duckdb
@@ -198,7 +199,7 @@ class DuckDBRelation(SqlRelation):
         """The answer to a plan over `rows`, uploaded tables and other relations that DuckDB reads."""
         tables, connections = self._together(beside or {})
         clean = {name: canonical_columns(table) for name, table in (uploads or {}).items()}
-        with connections.one() as connection:
+        with unreadable_counted(plan, {**(beside or {}), ROWS: self}), connections.one() as connection:
             answer = asked_again(connection, plan, tables, lambda where: answered(connection, plan, where, clean))
         self._check_unchanged()
         return answer
@@ -242,7 +243,7 @@ class DuckDBRelation(SqlRelation):
     def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
         """The answer to a plan over `rows`, a batch at a time."""
         tables = {ROWS: self._rows}
-        with self._connected() as connection:
+        with unreadable_counted(plan, {ROWS: self}), self._connected() as connection:
 
             def batches(where: Mapping[str, PhysicalTable]) -> Iterator[pa.RecordBatch]:
                 query = compiled(plan, where)
@@ -263,7 +264,7 @@ class DuckDBRelation(SqlRelation):
         Text that cannot be read may make it begin again."""
         tables, connections = self._together({})
         clean = {name: canonical_columns(table) for name, table in uploads.items()}
-        with connections.one() as connection:
+        with unreadable_counted(plan, {ROWS: self}), connections.one() as connection:
             result = asked_again(connection, plan, tables, lambda where: delivered(connection, plan, where, clean, order, take))
         self._check_unchanged()
         return result

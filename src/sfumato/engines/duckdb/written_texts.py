@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.errors import Unsupported
 from sfumato.data.reading import Reading
+from sfumato.data.text_forms import SPACE
 from sfumato.engines.expressions import Kind
 
 if TYPE_CHECKING:
@@ -66,12 +67,13 @@ def plain_number(value: exp.Expression, reading: Reading, codes: Collection[str]
 
     from sfumato.engines.sql.values import text_literal
 
-    plain: exp.Expression = exp.Trim(this=value.copy())
+    text = _stripped(value)
+    plain = text
     for mark in reading.thousands_marks:
         plain = exp.Anonymous(this="replace", expressions=[plain, text_literal(mark), text_literal("")])
     if reading.decimal == ",":
         plain = exp.Anonymous(this="replace", expressions=[plain, text_literal(","), text_literal(".")])
-    return _of_form(value, reading.number_form, plain, codes)
+    return _of_form(value, text, reading.number_form, plain, codes)
 
 
 def plain_date(value: exp.Expression, reading: Reading, codes: Collection[str] = ()) -> exp.Expression:
@@ -84,26 +86,52 @@ def plain_date(value: exp.Expression, reading: Reading, codes: Collection[str] =
     form = _without_names(reading.dates.form.pattern)
     places = {part: f"\\{place}" for place, part in enumerate(reading.dates.parts, 1)}
     order = f"{places['Y']}-{places['m']}-{places['d']}"
-    text = exp.Trim(this=value.copy())
-    day = exp.Anonymous(this="regexp_replace", expressions=[text, text_literal(f"^{form}$"), text_literal(order)])
-    clock = exp.Anonymous(this="regexp_extract", expressions=[text.copy(), text_literal(_CLOCK), exp.Literal.number(1)])
+    text = _stripped(value)
+    day = _replaced(text, f"^{form}$", order)
+    clock: exp.Expression = exp.Anonymous(
+        this="regexp_extract", expressions=[text.copy(), text_literal(_CLOCK), exp.Literal.number(1)]
+    )
+    for short, padded in (("-([0-9])-", r"-0\1-"), ("-([0-9])$", r"-0\1")):
+        day = _replaced(day, short, padded)
+    clock = _replaced(clock, "^([0-9]:)", r"0\1")
     plain = exp.Trim(this=exp.DPipe(this=exp.DPipe(this=day, expression=text_literal(" ")), expression=clock))
     iso = (r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T].*)?",) if reading.reads_iso else ()
-    return _of_form(value, rf"\s*{form}\s*", plain, codes, iso)
+    return _of_form(value, text, form, plain, codes, iso)
+
+
+def _stripped(value: exp.Expression) -> exp.Expression:
+    """Without white space around it, as this process reads it."""
+    from sqlglot import exp
+
+    from sfumato.engines.sql.values import text_literal
+
+    return exp.Anonymous(this="trim", expressions=[value.copy(), text_literal(SPACE)])
+
+
+def _replaced(text: exp.Expression, form: str, other: str) -> exp.Expression:
+    from sqlglot import exp
+
+    from sfumato.engines.sql.values import text_literal
+
+    return exp.Anonymous(this="regexp_replace", expressions=[text.copy(), text_literal(form), text_literal(other)])
 
 
 def _of_form(
-    value: exp.Expression, form: str, plain: exp.Expression, codes: Collection[str], as_it_is: Sequence[str] = ()
+    value: exp.Expression,
+    text: exp.Expression,
+    form: str,
+    plain: exp.Expression,
+    codes: Collection[str],
+    as_it_is: Sequence[str] = (),
 ) -> exp.Expression:
     from sqlglot import exp
 
     from sfumato.engines.sql.values import text_literal
 
-    cases = [exp.If(this=matches(value, form), true=plain)]
-    cases += [exp.If(this=matches(value, each), true=value.copy()) for each in as_it_is]
-    if codes:
-        listed = exp.In(this=value.copy(), expressions=[text_literal(code) for code in codes])
-        cases.append(exp.If(this=listed, true=value.copy()))
+    cases = [exp.If(this=matches(text, form), true=plain)]
+    cases += [exp.If(this=matches(text, each), true=text.copy()) for each in as_it_is]
+    listed = exp.In(this=value.copy(), expressions=[text_literal(code) for code in ("", *codes)])
+    cases.append(exp.If(this=listed, true=value.copy()))
     cases.append(exp.If(this=_absent(value), true=exp.Null()))
     return exp.Case(ifs=cases, default=text_literal(_UNREADABLE))
 
@@ -124,13 +152,15 @@ def _without_names(form: str) -> str:
 def kind_forms(value: exp.Expression, kind: Kind, form: str, reading: Reading) -> list[exp.Expression]:
     """Tests, one of which holds for every text of a column of this kind."""
     if kind in ("integer", "number") and not reading.plain_numbers:
-        return [matches(plain_number(value, reading), form)]
+        from sqlglot import exp
+
+        return [exp.and_(matches(value, reading.number_form), matches(plain_number(value, reading), form))]
     if kind == "date":
         from sqlglot import exp
 
         tests = [(value, form)] if reading.reads_iso else []
         if reading.dates is not None:
-            tests.append((plain_date(value, reading), "[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"))
+            tests.append((plain_date(value, reading), form))
         return [exp.and_(matches(text, each), exp.or_(_is_day(text), _absent(value))) for text, each in tests]
     return [matches(value, form)]
 

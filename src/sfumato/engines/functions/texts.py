@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.engines.expressions import Dialect, Function, Kind, expect, kind_of_value
+from sfumato.engines.sql.from_text import from_text
 from sfumato.engines.sql.values import as_kind, text_literal
 
 
@@ -46,6 +47,20 @@ class TextPart(Function):
     def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
         numbers = [exp.Literal.number(self.start), exp.Literal.number(self.length)]
         return as_kind(exp.Anonymous(this="SUBSTRING", expressions=[term, *numbers]), "string", dialect)
+
+
+@dataclass(frozen=True)
+class ReadAs(Function):
+    """The text as a value of another kind, missing where it is none."""
+
+    read: Kind
+
+    def kind(self, kind: Kind) -> Kind:
+        expect(kind, {"string"}, "ReadAs")
+        return self.read
+
+    def sql(self, term: exp.Expression, kind: Kind, dialect: Dialect) -> exp.Expression:
+        return from_text(term, self.read, dialect)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Stored values in PostgreSQL read as their kinds without ever failing, as other engines read them.
+"""Decimals and texts in PostgreSQL read as numbers without ever failing, as other engines read them.
 
-PostgreSQL has no cast that tries: one text that is no date, or one decimal beyond the floating-point numbers, and the
-whole query fails, which would reveal that somebody has it. So the form of a value is tested before it is cast.
+PostgreSQL has no cast that tries: one decimal beyond the floating-point numbers, or one text that is no date, and the whole
+query fails, which would reveal that somebody has it. So what a value is is asked before it is cast.
 """
 
 from __future__ import annotations
@@ -13,28 +13,19 @@ from sfumato.engines.plan import Field
 from sfumato.engines.sql.values import as_kind, text_literal, type_named
 
 _YEAR = "(?!0000)[0-9]{4}"
-_LEAP_YEAR = "(?!0000)([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)"
-_DAY = (
-    f"({_YEAR}-(0?[1-9]|1[0-2])-(0?[1-9]|1[0-9]|2[0-8])"
-    f"|{_YEAR}-(0?[13-9]|1[0-2])-(29|30)|{_YEAR}-(0?[13578]|1[02])-31|{_LEAP_YEAR}-0?2-29)"
+_LEAP_YEAR = "(?!0000)(?:[0-9]{2}(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)"
+#: How a day begins that the calendar has.
+VALID_DAY = (
+    f"(?:{_YEAR}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
+    f"|{_YEAR}-(?:0[13-9]|1[0-2])-(?:29|30)|{_YEAR}-(?:0[13578]|1[02])-31|{_LEAP_YEAR}-02-29)"
 )
-_TIME = "([01]?[0-9]|2[0-3]):[0-5]?[0-9](:[0-5]?[0-9]([.][0-9]+)?)?Z?"
-_SPACE = r"[ \t\n\r\f\v]*"
 
-#: Texts, in whatever case, that can be cast. A decimal holds so many digits and an exponent of four, and far more.
-_LONGEST = 1000
-_FORMS: dict[Kind, str] = {
-    "integer": "[+-]?[0-9]{1,30}([.]0*)?",
-    "number": "[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)(e[+-]?[0-9]{1,4})?",
-    "boolean": "(true|false|t|f|yes|no|y|n|1|0)",
-    "date": f"{_DAY}([ T]{_TIME})?",
-    "datetime": f"{_DAY}([ T]{_TIME})?",
-}
-_INFINITY = "[+-]?inf(inity)?"
+#: Numbers of more characters are none here: a decimal holds so many digits and an exponent of four, and far more.
+LONGEST = 1000
+_EXPONENT = "[eE][+-]?0*[0-9]{1,4}"
 
-#: Decimals from the first on are nearest to infinity, those up to the second nearest to zero; both are rounded to the safe
-#: side, since PostgreSQL fails beyond.
-_LARGE, _TINY = "1.7976931348623158079e308", "2.4703282292062327209e-324"
+#: Decimals from the first on are nearest to infinity, those up to the second nearest to zero; PostgreSQL fails beyond.
+_LARGE, _TINY = str(2**1024 - 2**970), f"{5**1075}e-1075"
 _FIRST_INTEGER, _LAST_INTEGER = str(-(2**63)), str(2**63 - 1)
 
 
@@ -47,44 +38,33 @@ def is_decimal(entry: Field) -> bool:
 
 def from_decimal(value: exp.Expression, kind: Kind) -> exp.Expression:
     """A `numeric` as a floating-point or whole number; infinite beyond the largest double, missing where it is none."""
-    return _nearest_double(value) if kind == "number" else _whole(value)
+    return _nearest_double(value) if kind == "number" else whole_of_decimal(value)
 
 
-def from_text(value: exp.Expression, kind: Kind) -> exp.Expression | None:
-    """A text as a kind, missing where it is none; None for kinds that are not read from text."""
-    form = _FORMS.get(kind)
-    if form is None:
-        return None
-    # Under the collation C letters and spaces are those of ASCII, which are all that the casts know.
-    text = as_kind(value, "string", "postgres")
-    if kind == "integer":
-        read = _whole(_decimal(text))
-    elif kind == "number":
-        read = _nearest_double(_decimal(text))
-    elif kind == "boolean":
-        read = as_kind(text.copy(), kind, "postgres")
-    else:
-        # Moments are cut to microseconds; the cast would round.
-        pieces = [text.copy(), text_literal("([.][0-9]{6})[0-9]+"), text_literal(r"\1")]
-        read = as_kind(exp.Anonymous(this="REGEXP_REPLACE", expressions=pieces), kind, "postgres")
-    cases = [exp.If(this=_matches(text, form), true=read)]
-    if kind == "number":
-        cases.append(exp.If(this=_matches(text, _INFINITY), true=as_kind(text.copy(), kind, "postgres")))
-    return exp.Case(ifs=cases)
+def real_of_text(text: exp.Expression) -> exp.Expression:
+    """A text that has the form of a number as the nearest one; missing where it is longer than `LONGEST`."""
+
+    def has(form: str) -> exp.Expression:
+        return exp.RegexpLike(this=text.copy(), expression=text_literal(form))
+
+    # The text is short, so that an exponent of more digits decides alone; the digits before it may all be zeros.
+    below = has("^[+-]?[0.]+[eE]|[eE]-")
+    far = [exp.If(this=below, true=_constant("0", "number")), exp.If(this=has("^-"), true=_constant("-Infinity", "number"))]
+    cases = [
+        exp.If(this=exp.GT(this=exp.Length(this=text.copy()), expression=exp.Literal.number(LONGEST)), true=exp.Null()),
+        exp.If(this=has("inf$"), true=as_kind(text.copy(), "number", "postgres")),
+        exp.If(this=has(f"^[^eE]+({_EXPONENT})?$"), true=_nearest_double(decimal_of_text(text))),
+    ]
+    return exp.Case(ifs=[*cases, *far], default=_constant("Infinity", "number"))
 
 
-def _matches(text: exp.Expression, form: str) -> exp.Expression:
-    fits = exp.RegexpILike(this=text.copy(), expression=text_literal(f"^{_SPACE}{form}{_SPACE}$"))
-    short = exp.LTE(this=exp.Length(this=text.copy()), expression=exp.Literal.number(_LONGEST))
-    return exp.And(this=short, expression=fits)
-
-
-def _decimal(value: exp.Expression) -> exp.Expression:
+def decimal_of_text(value: exp.Expression) -> exp.Expression:
+    """A text of digits as a `numeric`."""
     return exp.cast(value.copy(), type_named("NUMERIC", "postgres"))
 
 
 def _constant(text: str, kind: Kind | None = None) -> exp.Expression:
-    return _decimal(text_literal(text)) if kind is None else as_kind(text_literal(text), kind, "postgres")
+    return decimal_of_text(text_literal(text)) if kind is None else as_kind(text_literal(text), kind, "postgres")
 
 
 def _nearest_double(value: exp.Expression) -> exp.Expression:
@@ -101,7 +81,8 @@ def _nearest_double(value: exp.Expression) -> exp.Expression:
     return exp.Case(ifs=cases, default=as_kind(value.copy(), "number", "postgres"))
 
 
-def _whole(value: exp.Expression) -> exp.Expression:
+def whole_of_decimal(value: exp.Expression) -> exp.Expression:
+    """A `numeric` without a fraction as a whole number, missing beyond 64 bits."""
     ends = {"low": _constant(_FIRST_INTEGER), "high": _constant(_LAST_INTEGER)}
     inside = exp.Between(this=value.copy(), **ends)
     return exp.Case(ifs=[exp.If(this=inside, true=as_kind(value.copy(), "integer", "postgres"))])

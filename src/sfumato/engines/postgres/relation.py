@@ -28,6 +28,7 @@ from sfumato.engines.plan import Field, Plan, Scan, scans
 from sfumato.engines.postgres.runs import Run, begin_run, limited, may_create_temporary_tables, may_read
 from sfumato.engines.postgres.transport import connect, copied_out, plain_errors, received, upload, written_out
 from sfumato.engines.sql.relation import SqlRelation, declared_fields
+from sfumato.engines.sql.unreadable_texts import unreadable_counted
 
 if TYPE_CHECKING:
     import psycopg
@@ -211,14 +212,16 @@ class PostgresRelation(SqlRelation):
             if not isinstance(other, PostgresRelation) or other._url != self._url:
                 raise not_together(self, name, other)
             stored[name] = other._found[1]
-        batches = list(self._answer(plan, uploads or {}, stored))
+        with unreadable_counted(plan, {**(beside or {}), ROWS: self}):
+            batches = list(self._answer(plan, uploads or {}, stored))
         return pa.Table.from_batches(batches[1:], schema=batches[0].schema) if len(batches) > 1 else batches[0]
 
     def stream(self, plan: Plan) -> Iterator[pa.RecordBatch]:
         """The answer to a plan over `rows`, a batch at a time."""
-        answer = self._answer(plan, {}, {ROWS: self._found[1]})
-        next(answer)
-        yield from answer
+        with unreadable_counted(plan, {ROWS: self}):
+            answer = self._answer(plan, {}, {ROWS: self._found[1]})
+            next(answer)
+            yield from answer
 
     def deliver(
         self, plan: Plan, uploads: Mapping[str, pa.Table], order: Sequence[str], take: Callable[[Iterator[pa.RecordBatch]], R]
@@ -227,7 +230,8 @@ class PostgresRelation(SqlRelation):
         time."""
         from sfumato.engines.sql.sorted_answers import in_order, plain_batch
 
-        with self._question(plan, uploads, {ROWS: self._found[1]}) as (connection, query):
+        question = self._question(plan, uploads, {ROWS: self._found[1]})
+        with unreadable_counted(plan, {ROWS: self}), question as (connection, query):
             shaped = in_order(query, order)
             return take(plain_batch(received(batch, shaped), shaped) for batch in copied_out(connection, shaped))
 

@@ -27,6 +27,7 @@ from sfumato.engines.plan import Field, Plan, scans
 from sfumato.engines.spark.file_states import FileStates, file_states
 from sfumato.engines.spark.sessions import asked_of, check_deterministic, check_version, short_methods
 from sfumato.engines.sql.relation import SqlRelation, declared_fields
+from sfumato.engines.sql.unreadable_texts import unreadable_counted
 
 if TYPE_CHECKING:
     from sfumato.engines.sql.compile import CompiledQuery, PhysicalTable
@@ -140,7 +141,7 @@ class SparkRelation(SqlRelation):
         beside: Mapping[str, Relation] | None = None,
     ) -> pa.Table:
         """The answer to a plan over `rows`, uploaded tables and other tables of the same session."""
-        with self._asked(plan, uploads, beside) as (frame, query):
+        with unreadable_counted(plan, {**(beside or {}), ROWS: self}), self._asked(plan, uploads, beside) as (frame, query):
             return _canonical(frame.toArrow(), query)
 
     @contextmanager

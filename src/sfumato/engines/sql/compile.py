@@ -19,8 +19,9 @@ from sfumato.data.number_codes import float_codes, plain_codes, whole_codes
 from sfumato.engines import plan as p
 from sfumato.engines.expressions import Dialect, Expression, Kind, RowFunction, kind_of, magnitude
 from sfumato.engines.plan import validate
-from sfumato.engines.postgres.conversions import from_decimal, from_text, is_decimal
+from sfumato.engines.postgres.conversions import from_decimal, is_decimal
 from sfumato.engines.sql.bounding import expanded, together
+from sfumato.engines.sql.from_text import from_text, required_from_text
 from sfumato.engines.sql.single_numbers import shortest_number
 from sfumato.engines.sql.values import ZERO, as_kind, compile_expression, identifier, literal, sql_type, text_literal, whole_sum
 
@@ -292,9 +293,9 @@ def stored_value(raw: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.E
     if entry.stored == "number" and entry.kind == "string":
         exact = _exact_text(value, dialect)
         return as_kind(_without(exact, exact, [text_literal(code) for code in plain_codes(entry.missing)]), "string", dialect)
-    if entry.strict and entry.stored == "string" and entry.kind == "integer":
-        value = exp.Case(ifs=[exp.If(this=_is_whole(value, dialect), true=value.copy())])
-    if dialect == "postgres" and is_decimal(entry):
+    if entry.stored == "string":
+        value = (from_text if entry.lenient else required_from_text)(value, entry.kind, dialect)
+    elif dialect == "postgres" and is_decimal(entry):
         value = from_decimal(value, entry.kind)
     else:
         value = _readable(value, entry, dialect) if entry.lenient else as_kind(value, entry.kind, dialect)
@@ -311,12 +312,6 @@ def _without(value: exp.Expression, compared: exp.Expression, codes: list[exp.Ex
         return value
     listed = exp.In(this=compared.copy(), expressions=codes)
     return exp.Case(ifs=[exp.If(this=listed, true=exp.Null())], default=value.copy())
-
-
-def _is_whole(value: exp.Expression, dialect: Dialect) -> exp.Expression:
-    """True for a text that is a whole number and nothing else."""
-    text = exp.cast(value.copy(), sql_type("string", dialect))
-    return exp.RegexpLike(this=text, expression=text_literal("^ *[-+]?[0-9]+ *$"))
 
 
 def _exact_text(value: exp.Expression, dialect: Dialect) -> exp.Expression:
@@ -345,12 +340,9 @@ _CALENDAR: Mapping[Kind, tuple[str, str]] = {
 
 def _readable(value: exp.Expression, entry: p.Field, dialect: Dialect) -> exp.Expression:
     """A stored value where it can be read as its kind, else missing; dates of four-digit years alone."""
-    tried = from_text(value, entry.kind) if dialect == "postgres" and entry.stored == "string" else None
     if dialect != "postgres":
-        target = sql_type(entry.kind, dialect)
-        read: exp.Expression = as_kind(exp.TryCast(this=value, to=target, safe=True), entry.kind, dialect)
-    else:
-        read = tried if tried is not None else as_kind(value, entry.kind, dialect)
+        value = exp.TryCast(this=value, to=sql_type(entry.kind, dialect), safe=True)
+    read = as_kind(value, entry.kind, dialect)
     if entry.kind not in _CALENDAR:
         return read
     ends = [as_kind(text_literal(end), entry.kind, dialect) for end in _CALENDAR[entry.kind]]

@@ -15,11 +15,12 @@ import pyarrow as pa
 
 from sfumato.core.errors import SourceError, reported_as
 from sfumato.engines import write
-from sfumato.engines.class_queries import table_fields
+from sfumato.engines.class_queries import ROWS, table_fields
 from sfumato.engines.expressions import Kind
 from sfumato.engines.plan import Plan
 from sfumato.engines.postgres.relation import PostgresRelation
 from sfumato.engines.postgres.transport import PostgresRefusal, connect, copy_in, create_table
+from sfumato.engines.sql.unreadable_texts import unreadable_counted
 from sfumato.engines.staging.base import DatabaseTable, Staged, unwritten
 
 if TYPE_CHECKING:
@@ -130,7 +131,8 @@ def fill_in_place(relation: PostgresRelation, plan: Plan, uploads: Mapping[str, 
         ]
         rows = exp.select(*shown).from_(query.expression.subquery("s"))
         table = PhysicalTable(path).expression().sql(dialect="postgres")
-        connection.execute(f"CREATE TABLE {table} AS {rows.sql(dialect='postgres')}".encode())
+        with unreadable_counted(plan, {ROWS: relation}):
+            connection.execute(f"CREATE TABLE {table} AS {rows.sql(dialect='postgres')}".encode())
 
     return fill
 

@@ -19,11 +19,13 @@ import pyarrow as pa
 from sfumato.core.errors import SourceError, reported_as
 from sfumato.core.temporary import remove_tree
 from sfumato.data.relation import Relation
+from sfumato.engines.class_queries import ROWS
 from sfumato.engines.duckdb.files import ParquetFiles
 from sfumato.engines.plan import Plan
 from sfumato.engines.spark.relation import SparkRelation
 from sfumato.engines.spark.sessions import SparkFrame, asked_of, condition_of
 from sfumato.engines.sql.sorted_answers import plain_values, sort_columns
+from sfumato.engines.sql.unreadable_texts import unreadable_counted
 from sfumato.engines.staging.base import Destination, ParquetFolder, StagedFile, unwritten
 from sfumato.engines.staging.folder import part_name, refuse_to_write, staged_file
 
@@ -79,7 +81,7 @@ def sorted_frame(
     def failed(error: Exception) -> SourceError:
         return unwritten(destination, f"Spark gave up ({condition_of(error)})")
 
-    with asked_of(session), reported_as(failed), _stoppable(session):
+    with asked_of(session), reported_as(failed), unreadable_counted(plan, {ROWS: relation}), _stoppable(session):
         with relation.prepared(plan, uploads) as query, _settings(session):
             columns = query.columns
             places = {name: f"v{place}" for place, name in enumerate(columns)}

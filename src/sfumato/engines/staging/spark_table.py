@@ -29,6 +29,8 @@ from sfumato.engines.staging.spark import ROW_GROUP_BYTES, sorted_frame
 _CATALOGUE = "spark_catalog"
 _FORMAT = "parquet"
 _PREFIX = "sfumato_staging_"
+_LONGEST = 128
+_NAME = re.compile(f"[A-Za-z0-9_]{{1,{_LONGEST}}}")
 _STAGING = re.compile(_PREFIX + r"[0-9a-f]{16}")
 #: How the folders are called by whose locks the next run tells whether whoever staged a table is still there.
 _MARK = "sfumato-spark-"
@@ -115,8 +117,11 @@ def _check_catalogue(session: Any, destination: SparkTable) -> None:  # pyspark 
 
 def _parts(destination: SparkTable) -> list[str]:
     parts = destination.name.split(".")
-    if not 1 <= len(parts) <= 3 or not all(part.strip() and "`" not in part for part in parts):
-        raise SourceError(f"{destination}: write the name as table, schema.table or {_CATALOGUE}.schema.table")
+    if not 1 <= len(parts) <= 3 or not all(_NAME.fullmatch(part) for part in parts):
+        raise SourceError(
+            f"{destination}: write the name as table, schema.table or {_CATALOGUE}.schema.table. Each part has at most "
+            f"{_LONGEST} letters from A to Z, digits and underscores: Spark's catalogue takes no others."
+        )
     return parts
 
 

@@ -211,6 +211,7 @@ def _unpacked(path: Path, file: StoredFile, schema: Schema, alike: _Alike) -> It
             with closing(limited_reading.unpack_in_turn(path, file.rows, unpacked, lengths)) as tables:
                 for chosen, table in zip(turns, tables, strict=True):
                     stored = _as_stored(table, columns)
+                    _refuse_other_years(stored)
                     place = 0
                     for number in chosen:
                         form.refuse_other_group(number, stored.slice(place, sizes[number]))
@@ -273,6 +274,16 @@ def _as_stored(table: pa.Table, columns: pa.Schema) -> pa.Table:
     kinds = [each.type.value_type if pa.types.is_dictionary(each.type) else each.type for each in columns]
     cells = [column.cast(kind) for column, kind in zip(table.columns, kinds, strict=True)]
     return pa.Table.from_arrays(cells, names=columns.names)
+
+
+def _refuse_other_years(rows: pa.Table) -> None:
+    from sfumato.data.read_result import years_are_printable
+
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        if not years_are_printable(column):
+            raise VerificationFailed(
+                f"the column {quoted(name)} has dates outside the years 1 to 9999, which no release can hold"
+            )
 
 
 def _typed(table: pa.Table, stored: pa.Table, schema: Schema) -> pa.Table:
