@@ -10,8 +10,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from sfumato.core.certificate import NOT_ENTERED, Certificate
-from sfumato.core.errors import MissingMeasure, as_name
+from sfumato.core.errors import MissingMeasure, Unsupported, as_name
 from sfumato.core.guarantees.base import Guarantee
+from sfumato.core.params import require
 from sfumato.core.view import AttackResult, Score, View
 from sfumato.data.schema import Schema
 from sfumato.report.wording import counted
@@ -120,6 +121,14 @@ class Release(Generic[C]):
 
         self._refuse_without_rows()
         return polars.from_arrow(self.data)
+
+    def head(self, n: int = 5) -> Any:  # an Arrow table
+        """The first `n` released rows, as they are published: an Arrow table."""
+        self._refuse_without_rows()
+        if not hasattr(self.data, "slice"):
+            raise Unsupported("this release is no table and has no rows; release.data holds what is published")
+        require(type(n) is int and n >= 0, "head: n is a whole number of at least 0")
+        return self.data.slice(0, n)
 
     def _refuse_without_rows(self) -> None:
         from sfumato.workflow.publishing.saving import refuse_without_rows
