@@ -15,6 +15,7 @@ from sfumato.core.guarantees.base import Guarantee
 from sfumato.core.params import require
 from sfumato.core.view import AttackResult, Score, View
 from sfumato.data.schema import Schema
+from sfumato.report.markup import shorten
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import Content, Format
 
@@ -82,7 +83,25 @@ class Release(Generic[C]):
         promises = [f"{name} = {value:.6g}" for name, value in stated.measured.items() if value is not None]
         promises = promises or [claim.promised for claim in stated.claims] or [str(stated.method.get("name"))]
         seeded = "" if stated.private else ", a demonstration"
-        return f"Release('{stated.dataset}', {shape}, {', '.join(promises)}{seeded})"
+        return f"Release('{shorten(stated.dataset, 60)}', {shape}, {shorten(', '.join(promises), 300)}{seeded})"
+
+    def _repr_html_(self) -> str:
+        from sfumato.report.panels import release_panel
+
+        return release_panel(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All that `save` needs, the original among it: a pickle of a release is the owner's."""
+        tables = self.content.references_for_claims.values()
+        if hasattr(self.data, "groups") or any(each is not None and each.relation.engine != "memory" for each in tables):
+            raise Unsupported("the table of this release is in an engine, which no pickle can hold. Use release.save() instead")
+        return dict(vars(self))
+
+    def __copy__(self) -> Release[C]:
+        return self  # nothing in it changes
+
+    def __deepcopy__(self, memo: object) -> Release[C]:
+        return self
 
     def __len__(self) -> int:
         return int(getattr(self.data, "num_rows", 0))
