@@ -14,6 +14,7 @@ from typing import Any
 
 from sfumato.core.errors import InputError
 from sfumato.core.guarantees.base import Evidence
+from sfumato.core.markup import Child, shorten
 from sfumato.core.plain_data import Plain, PlainDict
 
 #: What is written now. The first format had no `card`: what its public page was made from is not known.
@@ -65,6 +66,12 @@ class Claim:
         """What was promised, with what it counts where that is not records."""
         return f"{self.promised}, counted in {self.unit}" if self.counts_units else self.promised
 
+    @property
+    def in_a_line(self) -> str:
+        """The promise, whether it is kept, and the number that was measured, where it is published."""
+        number = "" if self.measured is None else f", measured {self.measured:.6g}"
+        return f"{self.promise}: {'kept' if self.holds else 'not kept'}{number}"
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -88,6 +95,35 @@ class Certificate:
     card: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))  # what the public page shows besides
     format: str = FORMAT
     content: str = ""  # the kind of content; rows and private results are known by their claims, and say nothing
+
+    def __repr__(self) -> str:
+        stated = [f"{name} = {value:.6g}" for name, value in self.measured.items() if value is not None]
+        stated = stated or [claim.promised for claim in self.claims] or ["nothing promised"]
+        words = [*stated, *([] if self.holds else ["not kept"]), *([] if self.private else ["a demonstration"])]
+        return f"Certificate('{shorten(self.dataset, 60)}', {shorten(', '.join(words), 300)})"
+
+    def _repr_html_(self) -> str:
+        from sfumato.core.panel import panel
+
+        return panel("Certificate", self.facts())
+
+    def facts(self) -> list[tuple[str, Child]]:
+        """What a notebook shows of it."""
+        from sfumato.core.panel import lines
+
+        promises = [claim.in_a_line for claim in self.claims] or ["nothing is promised"]
+        method = dict(self.method)
+        called = f"{method.pop('name', 'unknown')}({', '.join(f'{name}={value}' for name, value in method.items())})"
+        facts: list[tuple[str, Child]] = [
+            ("dataset", shorten(self.dataset, 200)),
+            ("promises", lines(promises)),
+            ("method", shorten(called, 200)),
+            ("created", shorten(self.created, 60)),
+            ("ledger", shorten(self.ledger, 16) if self.ledger != NOT_ENTERED else NOT_ENTERED),
+        ]
+        if not self.private:
+            facts.append(("demonstration", "its randomness was seeded: anybody with the seed can make it again"))
+        return [*facts, *([("notices", lines(self.notices))] if self.notices else [])]
 
     @property
     def kind_of_content(self) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 #: Plain data by name, as JSON and TOML have it: texts, numbers, truth values, lists and tables of them, to any depth.
@@ -11,3 +13,12 @@ Plain: TypeAlias = Mapping[str, Any]
 
 #: The same, made anew for whoever asked, who may add to it.
 PlainDict: TypeAlias = dict[str, Any]
+
+
+def read_only(entries: Plain) -> MappingProxyType[str, Any]:
+    """A view of the entries that nobody can change."""
+    return MappingProxyType(dict(entries))
+
+
+# Python copies no read-only view, and results hold many: they are copied as what they show.
+copyreg.pickle(MappingProxyType, lambda view: (read_only, (dict(view),)))

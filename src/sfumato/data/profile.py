@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn
+from sfumato.core.markup import shorten
 from sfumato.core.plain_data import PlainDict
+from sfumato.core.texts import percent
 from sfumato.data.identifier_names import role_by_name
 from sfumato.data.identifier_patterns import PATTERNS, share
 from sfumato.data.microdata import Microdata
@@ -124,6 +126,30 @@ class Profile:
     unit_reason: str = ""
     singling: tuple[SinglingOut, ...] = ()
     reading: SuggestedReading = SuggestedReading()
+
+    def __repr__(self) -> str:
+        return (
+            f"Profile('{shorten(self.description, 60)}', {self.rows:,} rows, {len(self.columns)} columns, "
+            f"{len(self.quasi)} quasi-identifiers, smallest class {self.k}, {percent(self.unique_share)} unique)"
+        )
+
+    def _repr_html_(self) -> str:
+        from sfumato.core.markup import table
+        from sfumato.core.panel import panel
+
+        facts = [
+            ("source", shorten(self.description, 200)),
+            ("rows", f"{self.rows:,}"),
+            ("quasi-identifiers together", f"smallest class {self.k}; {percent(self.unique_share)} of the records are unique"),
+            ("unit", self.unit or "none named"),
+        ]
+        rows = [
+            (shorten(each.name, 80), each.role, each.type, f"{each.distinct:,}", f"{each.missing:,}", shorten(each.reason, 200))
+            for each in self.columns
+        ]
+        return panel(
+            "Profile", facts, table("Columns", ("column", "role", "type", "distinct", "missing", "why"), rows), owner=True
+        )
 
     @property
     def unique_share(self) -> float:

@@ -5,13 +5,14 @@ Written in TOML or Python, frozen, unknown keys refused, all faults reported at 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from sfumato.core.errors import MissingColumn, SchemaError, all_at_once, forgetting
+from sfumato.core.markup import shorten
 from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.texts import text_list
 from sfumato.data.frozen import Frozen as Frozen
@@ -163,6 +164,12 @@ class Column(Frozen):
             return {**entry, "hierarchy": {"file": entry["hierarchy"]}}
         return entry
 
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Role, type and how it generalises: bounds, domain and order may be values of records."""
+        yield from (("role", self.role), *([("type", self.type)] if self.type is not None else []))
+        if self.hierarchy is not None:
+            yield "hierarchy", self.hierarchy.kind
+
     @field_validator("missing", mode="before")
     @classmethod
     def _codes_as_texts(cls, codes: Any) -> Any:
@@ -232,6 +239,24 @@ class Schema(Frozen):
     read: ReadingField = PLAIN
     unlisted: Literal["refuse", "drop", "plain"] = "refuse"
     folder: str | None = Field(default=None, exclude=True)  # where hierarchy files are looked up
+
+    def __repr__(self) -> str:
+        roles = [f"{len(names)} {role}" for role in get_args(Role) if (names := self.with_role(role))]
+        return f"Schema('{shorten(self.dataset, 60)}', {len(self.columns)} columns: {', '.join(roles) or 'none'})"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        from sfumato.core.markup import table
+        from sfumato.core.panel import panel
+
+        unit = "each record" if self.each_record_is_a_unit else self.unit or "not declared"
+        rows = [
+            (shorten(name, 80), column.role, column.type or "", "" if column.hierarchy is None else column.hierarchy.kind)
+            for name, column in self.columns.items()
+        ]
+        facts = [("dataset", shorten(self.dataset, 200)), ("unit", shorten(unit, 80))]
+        return panel("Schema", facts, table("Columns", ("column", "role", "type", "hierarchy"), rows))
 
     @field_validator("declared_unit", mode="before")
     @classmethod

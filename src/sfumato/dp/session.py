@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
+from sfumato.core.markup import shorten
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import require
 from sfumato.core.progress import Progress, silent
@@ -124,7 +125,21 @@ class Session:
                 note_data(self.ledger, version, tables, digest=digest)
 
     def __repr__(self) -> str:
-        return f"Session({self.dataset!r}, tables {', '.join(self._catalogue.tables)}, analyst {self.analyst!r})"
+        tables = shorten(", ".join(self._catalogue.tables), 120)
+        return f"Session('{shorten(self.dataset, 60)}', tables {tables}, analyst '{shorten(self.analyst, 60)}')"
+
+    def _repr_html_(self) -> str:
+        from sfumato.core.panel import panel
+
+        units = {table.unit or "each record" for table in self._catalogue.tables.values() if table.private}
+        facts = {
+            "dataset": shorten(self.dataset, 200),
+            "tables": shorten(", ".join(self._catalogue.tables), 200),
+            "unit": shorten(", ".join(sorted(units)), 200),
+            "analyst": shorten(self.analyst, 200),
+            "left": "nothing was granted" if (left := self.remaining()) is None else str(left),
+        }
+        return panel("Session", facts.items())
 
     @property
     def has_units(self) -> bool:

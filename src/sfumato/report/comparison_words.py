@@ -119,7 +119,7 @@ def lines(comparison: Comparison) -> list[str]:
     """A table for a terminal, best balance first."""
     front, chosen = comparison.front, comparison.recommended
     rows = [("", "method", "risk", "chance", "gain", "loss", "balance", "note")]
-    for point in _ordered(comparison):
+    for point in balanced_order(comparison):
         if point.refused is not None:
             why = shorten(_first_line(point.refused), _LONGEST_REASON)
             rows.append(("x", point.label, "", "", "", "", "", f"refused: {why}"))
@@ -198,7 +198,7 @@ def page(comparison: Comparison) -> str:
 
     front, chosen = comparison.front, comparison.recommended
     rows = []
-    for point in _ordered(comparison):
+    for point in balanced_order(comparison):
         if point.refused is not None:
             rows.append(ComparisonRow(point.label, "refused", note=_first_line(point.refused)))
             continue
@@ -270,7 +270,7 @@ def as_mapping(comparison: Comparison) -> PlainDict:
             "unproven": point.unproven,
             "seconds": point.seconds,
         }
-        for point in _ordered(comparison)
+        for point in balanced_order(comparison)
     ]
     mapping: dict[str, Any] = plain(
         {
@@ -294,7 +294,7 @@ def as_mapping(comparison: Comparison) -> PlainDict:
     return mapping
 
 
-def _ordered(comparison: Comparison) -> list[Point]:
+def balanced_order(comparison: Comparison) -> list[Point]:
     measured = sorted(comparison.measured, key=lambda point: (point.balance, point.label))
     return [*measured, *(point for point in comparison.points if point.refused is not None)]
 

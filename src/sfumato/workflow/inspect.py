@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
 from sfumato.data.profile import Profile, profile_table
 from sfumato.data.reading import PLAIN, stated_reading
-from sfumato.data.schema import Column, Schema
+from sfumato.data.schema import Column, Role, Schema
 from sfumato.data.suggested_reading import SuggestedReading
 from sfumato.data.values import texts
 
@@ -33,7 +33,7 @@ def inspect(
     quasi: Iterable[str] | None = None,
     **options: Any,  # those of `read`
 ) -> Profile:
-    """Profile a file, a DataFrame or a database table.
+    """Profile a file, a DataFrame, a database table, or microdata as they were read.
 
     How its texts are written (separator, decimal mark, dates, codes for no value) is found out, unless an option such as
     `decimal=","` says it; `profile.reading` has what speaks for it and against it. With `schema_out` a starting schema is
@@ -64,17 +64,39 @@ def suggested(source: TableLike, table: str | None = None, **reading: object) ->
     return read(source, starting_schema(profile, dataset_id(source, table)), table=table)
 
 
+def with_roles(source: TableLike, roles_of: Callable[[Sequence[str]], Mapping[str, Role]]) -> Microdata:
+    """The table with roles that its owner decided, by the names of its columns; types and hierarchies follow from its values."""
+    from sfumato.data.suggested_schema import starting_schema
+    from sfumato.engines.sources import read
+
+    source = source.read_all() if hasattr(source, "read_all") else source  # it can be read once
+    data, suggestion = _look(source, None, {})
+    if data.relation.engine != "memory":
+        raise InputError("rows that stay in their engine are described by a schema: pass schema= in place of lists of columns")
+    refuse_record_for_names(data)
+    roles = roles_of(data.column_names)
+    profile = replace(profile_table(data), reading=suggestion)
+    decided = tuple(replace(column, role=roles[column.name], reason="its owner decided so") for column in profile.columns)
+    schema = starting_schema(replace(profile, columns=decided), dataset_id(source))
+    return read(source, schema.replace(unit=None))  # whether a person has one row alone is the owner's to say
+
+
 def _look(source: TableLike, table: str | None, options: Plain) -> tuple[Microdata, SuggestedReading]:
     """The table, its texts read as they seem to be written, and why; under a schema as that says, in an engine in plain forms."""
     from sfumato.data.readers import form_reasons, is_text_file
     from sfumato.data.suggested_reading import suggest_reading
     from sfumato.engines.sources import read, retyped
 
+    if isinstance(source, Microdata):
+        if table is not None or options:
+            named = ", ".join(sorted([*options, *(["table"] if table is not None else [])]))
+            raise InputError(f"the table was read before, and {named} would say how to read it. Say so in sf.read")
+        return source, _as_declared(source)
     source = source.read_all() if hasattr(source, "read_all") else source  # it can be read once
     stated = stated_reading(options)
     if {"schema", "as_text"} & options.keys() or options.get("engine") not in (None, "memory"):
         data = read(source, table=table, **options)
-        return data, SuggestedReading(data.schema.read, dict.fromkeys(data.schema.read.to_mapping(), "as the schema says"))
+        return data, _as_declared(data)
     if table is None and isinstance(source, (str, Path)) and is_text_file(source):
         texts = read(source, as_text=True, **options)
         suggestion = suggest_reading(texts.table(), stated, first_line=2)
@@ -90,6 +112,10 @@ def _look(source: TableLike, table: str | None, options: Plain) -> tuple[Microda
         return opened, suggestion
     again = read(source, Schema(columns=columns, read=suggestion.reading), table=table, **options)
     return replace(again, inferred=again.inferred | columns.keys()), suggestion
+
+
+def _as_declared(data: Microdata) -> SuggestedReading:
+    return SuggestedReading(data.schema.read, dict.fromkeys(data.schema.read.to_mapping(), "as the schema says"))
 
 
 def _typed_columns(opened: Microdata, suggestion: SuggestedReading) -> dict[str, Column]:
@@ -168,6 +194,8 @@ def about_many(profile: Profile) -> list[str]:
 def dataset_id(source: TableLike, table: str | None = None) -> str:
     """A dataset id from the name of the source: `data/Adult 2024.csv` becomes `adult-2024`; never a part of a
     database URL."""
+    if isinstance(source, Microdata):
+        return source.schema.dataset
     if table is not None:
         name = table
     elif isinstance(source, Path) or (isinstance(source, str) and "://" not in source):

@@ -44,8 +44,10 @@ if TYPE_CHECKING:
     from sfumato.masking.base import Mask
     from sfumato.report.content import Answer
     from sfumato.wire.keys import OwnerKey
+    from sfumato.workflow.shorthand import Columns, GuaranteeLike
 
 C = TypeVar("C", bound=Content)
+_NO_COLUMNS = {"quasi": (), "sensitive": (), "identifier": (), "plain": ()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +122,14 @@ class ReleaseRequest:
 @forgetting()
 def protect(
     data: TableLike,
-    guarantees: ClassGuarantee | Iterable[ClassGuarantee] = (),
-    method: Search | Mask | None = None,
+    guarantees: GuaranteeLike | Iterable[GuaranteeLike] = (),
+    method: Search | Mask | str | Plain | None = None,
     *,
+    k: int | None = None,
+    quasi: Columns = (),
+    sensitive: Columns = (),
+    identifier: Columns = (),
+    plain: Columns = (),
     schema: Schema | str | Path | None = None,
     population: TableLike = None,
     population_public: bool = False,
@@ -146,8 +153,11 @@ def protect(
 
     `data` is microdata, or anything `read` takes together with `schema`. `method` is a table search (the
     default, `LeastLoss`, runs several and keeps the best) or a mask such as `sf.Mdav(5)`, which needs no guarantee;
-    guarantees hold on its result besides those that the mask claims. `population` is the table that k-map and δ-presence
-    compare with; `population_public` declares that everybody can have it, so that what is learnt from it may be
+    guarantees hold on its result besides those that the mask claims. Both may be texts: "DistinctLDiversity(l=2,
+    attribute='diagnosis')", "Lattice(suppression=0.05)". `k=5` asks for k-anonymity besides. In place of a `schema`,
+    the columns of a file or frame may be named by their roles: `quasi`, `sensitive`, `identifier` (dropped) and `plain`; every
+    column needs one, and types and hierarchies are then those that `inspect` suggests. `population` is the table that k-map
+    and δ-presence compare with; `population_public` declares that everybody can have it, so that what is learnt from it may be
     published. `ledger` enters the release in a ledger (a file, a URL or an open one) and compares
     it with earlier releases of the same dataset. `utility` and `risk` are measures and `attacks` adversaries to
     run against the result: by name, by a mapping with `name` and parameters, or as values; where they are left out, a search
@@ -171,9 +181,9 @@ def protect(
     from sfumato.workflow.publishing.masked_rows import masked_rows
     from sfumato.workflow.publishing.recoded_rows import recoded_rows
 
-    chosen = _default_method() if method is None else method
-    promised = each_once(guarantees)
-    source = microdata_of(data, schema)
+    chosen, promised = _stated_method(method), each_once(_stated_guarantees(guarantees, k))
+    columns = {"quasi": quasi, "sensitive": sensitive, "identifier": identifier, "plain": plain}
+    source = microdata_of(data, schema) if columns == _NO_COLUMNS else _described(data, schema, columns)
     register = population_of(population, source.schema, public=population_public)
     place = _destination(destination, table_name, source, overwrite=overwrite, sign=sign, memory=memory)
     require(sample is None or place is None, "a sample is protected in this process: leave destination= or sample= out")
@@ -268,8 +278,8 @@ def _refuse_too_many_records(source: Microdata) -> None:
 
 def mask(
     data: TableLike,
-    method: Mask,
-    guarantees: ClassGuarantee | Iterable[ClassGuarantee] = (),
+    method: Mask | str | Plain,
+    guarantees: GuaranteeLike | Iterable[GuaranteeLike] = (),
     **options: Any,  # those of `protect`
 ) -> Release[Rows | StoredRows]:
     """Mask a table, measure what it cost and what it left, and certify it: `protect` with a mask, which needs no guarantee.
@@ -364,7 +374,36 @@ def population_of(population: TableLike, schema: Schema, *, public: bool) -> Mic
     return microdata_of(population, needed)
 
 
-def _default_method() -> Search:
-    from sfumato.anonymity.search.least_loss import LeastLoss
+def _stated_guarantees(
+    guarantees: GuaranteeLike | Iterable[GuaranteeLike], k: int | None
+) -> ClassGuarantee | tuple[ClassGuarantee, ...]:
+    """What is to be promised; what is no guarantee yet is read by `shorthand`."""
+    listed = (guarantees,) if isinstance(guarantees, (Guarantee, str, Mapping)) else tuple(guarantees)
+    promises = tuple(each for each in listed if isinstance(each, ClassGuarantee))
+    if k is None and len(promises) == len(listed):
+        return promises
+    from sfumato.workflow.shorthand import promised
 
-    return LeastLoss()
+    return promised(listed, k)
+
+
+def _stated_method(method: Search | Mask | str | Plain | None) -> Search | Mask:
+    """The method; the default search where none is named."""
+    from sfumato.anonymity.search.base import Search
+    from sfumato.anonymity.search.least_loss import LeastLoss
+    from sfumato.masking.base import Mask
+
+    if method is None:
+        return LeastLoss()
+    if isinstance(method, (Search, Mask)):
+        return method
+    from sfumato.workflow.shorthand import method_of
+
+    return method_of(method)
+
+
+def _described(data: TableLike, schema: object, columns: Mapping[str, Columns]) -> Microdata:
+    """The table with the roles that its columns were named by."""
+    from sfumato.workflow.shorthand import ColumnsByRole
+
+    return ColumnsByRole.of(**columns).described(data, schema)

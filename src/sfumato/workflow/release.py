@@ -10,10 +10,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from sfumato.core.certificate import NOT_ENTERED, Certificate
-from sfumato.core.errors import MissingMeasure, as_name
+from sfumato.core.errors import MissingMeasure, Unsupported, as_name
 from sfumato.core.guarantees.base import Guarantee
+from sfumato.core.params import require
 from sfumato.core.view import AttackResult, Score, View
 from sfumato.data.schema import Schema
+from sfumato.report.markup import shorten
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import Content, Format
 
@@ -81,7 +83,25 @@ class Release(Generic[C]):
         promises = [f"{name} = {value:.6g}" for name, value in stated.measured.items() if value is not None]
         promises = promises or [claim.promised for claim in stated.claims] or [str(stated.method.get("name"))]
         seeded = "" if stated.private else ", a demonstration"
-        return f"Release('{stated.dataset}', {shape}, {', '.join(promises)}{seeded})"
+        return f"Release('{shorten(stated.dataset, 60)}', {shape}, {shorten(', '.join(promises), 300)}{seeded})"
+
+    def _repr_html_(self) -> str:
+        from sfumato.report.panels import release_panel
+
+        return release_panel(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All that `save` needs, the original among it: a pickle of a release is the owner's."""
+        tables = self.content.references_for_claims.values()
+        if hasattr(self.data, "groups") or any(each is not None and each.relation.engine != "memory" for each in tables):
+            raise Unsupported("the table of this release is in an engine, which no pickle can hold. Use release.save() instead")
+        return dict(vars(self))
+
+    def __copy__(self) -> Release[C]:
+        return self  # nothing in it changes
+
+    def __deepcopy__(self, memo: object) -> Release[C]:
+        return self
 
     def __len__(self) -> int:
         return int(getattr(self.data, "num_rows", 0))
@@ -120,6 +140,14 @@ class Release(Generic[C]):
 
         self._refuse_without_rows()
         return polars.from_arrow(self.data)
+
+    def head(self, n: int = 5) -> Any:  # an Arrow table
+        """The first `n` released rows, as they are published: an Arrow table."""
+        self._refuse_without_rows()
+        if not hasattr(self.data, "slice"):
+            raise Unsupported("this release is no table and has no rows; release.data holds what is published")
+        require(type(n) is int and n >= 0, "head: n is a whole number of at least 0")
+        return self.data.slice(0, n)
 
     def _refuse_without_rows(self) -> None:
         from sfumato.workflow.publishing.saving import refuse_without_rows

@@ -56,6 +56,16 @@ class Comparison:
     roles: Mapping[str, str] = field(default_factory=dict)
     guessed: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        from sfumato.report.panels import comparison_words
+
+        return comparison_words(self)
+
+    def _repr_html_(self) -> str:
+        from sfumato.report.panels import comparison_panel
+
+        return comparison_panel(self)
+
     @property
     def measured(self) -> tuple[Point, ...]:
         """The methods that could be applied."""

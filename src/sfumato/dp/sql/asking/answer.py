@@ -18,12 +18,13 @@ import numpy as np
 from sfumato.core.certificate import plain
 from sfumato.core.errors import LedgerError
 from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.markup import shorten
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters, require_confidence
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.randomness import Randomness
 from sfumato.dp.outcomes import private_outcome
-from sfumato.dp.sql.asking.list_columns import with_lists
+from sfumato.dp.sql.asking.list_columns import beside, with_lists
 from sfumato.dp.sql.margins.column_errors import NO_ERROR, column_errors, column_law
 from sfumato.dp.sql.margins.expressions import NoisyQuantiles, Possible
 from sfumato.dp.sql.margins.quantiles import quantile_of
@@ -284,13 +285,36 @@ class QueryAnswer:
         """What its measurements were charged (when it is repeated, to the question that was asked first)."""
         return self.price.loss
 
-    def to_pandas(self) -> Any:  # pandas has no types
-        """The table as a pandas DataFrame."""
-        return self.table.to_pandas()
+    def to_pandas(self, confidence: float = 0.95) -> Any:  # pandas has no types
+        """The table as a pandas DataFrame; beside each noisy column `n` stands `n_margin`, how far its numbers may be off at the
+        confidence. A margin is missing where nothing is known of it."""
+        return self.with_margins(confidence).to_pandas()
+
+    def with_margins(self, confidence: float = 0.95) -> pa.Table:
+        """The table, and right of each noisy column its margins at the confidence."""
+        return beside(self.table, self.margins(confidence), self._noisy)
+
+    @property
+    def _noisy(self) -> set[str]:
+        """The columns of `table` that have noise."""
+        noted = {note.name for note in self.explanation.columns}
+        return {column.listed or column.name for column in self.question.shown if column.name in noted}
 
     def __repr__(self) -> str:
         sentences = ". ".join(each for each in (self.contribution, self.selection) if each)
-        return f"QueryAnswer({len(self.answer.rows)} rows, columns {', '.join(self.answer.names)}; {sentences})"
+        names = shorten(", ".join(self.answer.names), 120)
+        return f"QueryAnswer({len(self.answer.rows)} rows, columns {names}; {sentences})"
+
+    def _repr_html_(self) -> str:
+        from sfumato.dp.sql.asking.answer_panel import answer_panel
+
+        return answer_panel(self)
+
+    def __copy__(self) -> QueryAnswer:
+        return self  # nothing in it changes
+
+    def __deepcopy__(self, memo: object) -> QueryAnswer:
+        return self
 
 
 def put_together(question: Question, price: Price, measured: Measured) -> AnswerTable:

@@ -68,6 +68,10 @@ class KnownTable:
     #: What a query calls the only table of a session, where that is not its name.
     called: str = ""
 
+    def __getstate__(self) -> dict[str, object]:
+        """A copy of an answer holds no row of the tables that were asked."""
+        return {**vars(self), "data": None, "rows": None}
+
     def column(self, name: str) -> KnownColumn | None:
         """The column of that name; a name in another case serves where it is the only one."""
         if name in self.columns:
