@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -76,7 +76,7 @@ def unpack(path: Path, rows: int | None = None, groups: range | None = None) -> 
     return table
 
 
-def unpack_in_turn(path: Path, rows: int, groups: range, sizes: Sequence[int]) -> Iterator[pa.Table]:
+def unpack_in_turn(path: Path, rows: int, groups: range, sizes: Sequence[int]) -> Generator[pa.Table, None, None]:
     """Row groups as tables of so many rows each, of which this process holds one at a time; each ends where a group does."""
     import pyarrow as pa
 
