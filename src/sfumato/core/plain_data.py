@@ -15,7 +15,7 @@ Plain: TypeAlias = Mapping[str, Any]
 PlainDict: TypeAlias = dict[str, Any]
 
 
-def read_only(entries: Plain) -> MappingProxyType[str, Any]:
+def read_only(entries: Mapping[str, object]) -> MappingProxyType[str, object]:
     """A view of the entries that nobody can change."""
     return MappingProxyType(dict(entries))
 

@@ -164,7 +164,7 @@ class Column(Frozen):
             return {**entry, "hierarchy": {"file": entry["hierarchy"]}}
         return entry
 
-    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+    def __repr_args__(self) -> Iterator[tuple[str | None, object]]:
         """Role, type and how it generalises: bounds, domain and order may be values of records."""
         yield from (("role", self.role), *([("type", self.type)] if self.type is not None else []))
         if self.hierarchy is not None:

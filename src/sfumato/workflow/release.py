@@ -20,6 +20,8 @@ from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import Content, Format
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from sfumato.engines.sources import TableLike
     from sfumato.ledger.ledger import Ledger
     from sfumato.report.content import Answer
@@ -90,7 +92,7 @@ class Release(Generic[C]):
 
         return release_panel(self)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """All that `save` needs, the original among it: a pickle of a release is the owner's."""
         tables = self.content.references_for_claims.values()
         if hasattr(self.data, "groups") or any(each is not None and each.relation.engine != "memory" for each in tables):
@@ -141,13 +143,14 @@ class Release(Generic[C]):
         self._refuse_without_rows()
         return polars.from_arrow(self.data)
 
-    def head(self, n: int = 5) -> Any:  # an Arrow table
+    def head(self, n: int = 5) -> pa.Table:
         """The first `n` released rows, as they are published: an Arrow table."""
         self._refuse_without_rows()
         if not hasattr(self.data, "slice"):
             raise Unsupported("this release is no table and has no rows; release.data holds what is published")
         require(type(n) is int and n >= 0, "head: n is a whole number of at least 0")
-        return self.data.slice(0, n)
+        rows: pa.Table = self.data.slice(0, n)
+        return rows
 
     def _refuse_without_rows(self) -> None:
         from sfumato.workflow.publishing.saving import refuse_without_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from sfumato.core import registry
 from sfumato.core.errors import MissingColumn, ParameterError, all_at_once
@@ -114,7 +114,7 @@ def method_of(method: Search | Mask | str | Plain) -> Search | Mask:
     return registry.make("method", entry)  # type: ignore[no-any-return]
 
 
-def _guarantee(entry: Any) -> ClassGuarantee:
+def _guarantee(entry: object) -> ClassGuarantee:
     if isinstance(entry, ClassGuarantee):
         return entry
     if isinstance(entry, Guarantee):
