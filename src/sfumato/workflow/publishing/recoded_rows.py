@@ -82,18 +82,6 @@ def searched(request: ReleaseRequest, search: Search) -> SearchOutcome:
     return outcome
 
 
-#: Below this many records nearly every column has nearly as many values as records.
-FEW_RECORDS = 50
-
-
-def telling_column(name: str, different: int, records: int) -> str:
-    """What the owner should think about where a column that is published as it is has nearly as many values as records."""
-    return (
-        f"column '{name}' is published as it is and has {different:,} different values in {records:,} "
-        "records: whoever knows one finds the record. Should it be a quasi-identifier?"
-    )
-
-
 def about_search(
     outcome: SearchOutcome, request: ReleaseRequest, ranges: Mapping[str, Collection[str]], table: pa.Table
 ) -> tuple[PlainDict, tuple[str, ...]]:
