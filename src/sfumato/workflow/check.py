@@ -202,8 +202,8 @@ def check(
     quasi-identifiers are all `*` count as a class like any other, or are left out with
     `suppressed="drop"`. `separator`, `decimal` and the like say how the texts of all three are read, over what the schema says.
     The schema is about the original, and a release is written in the plain forms: what the schema says of numbers and dates holds
-    for `table` only where its columns can be read in that way alone. A file that can be read in both ways is refused until one
-    says `decimal="."`, or what else holds for it.
+    for `table` only where its columns can be read in that way alone. A file that can be read in both ways is refused, unless a
+    certificate lies beside it.
     """
     from sfumato.measures.guarantees.measure import measure_examined
     from sfumato.measures.guarantees.overview import overview
@@ -289,7 +289,8 @@ def _released(source: Any, reading: Reading, stated: Plain) -> pa.Table:
 
     opened = read(source, **stated)
     rows = opened.table()
-    if reading.plain or stated.keys() & {"decimal", "thousands", "date_format"} or not opened.inferred:
+    released = isinstance(source, (str, Path)) and Path(source).with_name("certificate.json").is_file()
+    if released or reading.plain or stated.keys() & {"decimal", "thousands", "date_format"} or not opened.inferred:
         return rows
     marks = Reading(decimal=reading.decimal, thousands=reading.thousands, date_format=reading.date_format)
     marked = read(source, **marks.overridden(stated).to_mapping()).table()
@@ -299,8 +300,8 @@ def _released(source: Any, reading: Reading, stated: Plain) -> pa.Table:
         name = next(name for name in differing if name in plain)
         raise InputError(
             f"check: the values of column '{name}' can be read in the plain forms, in which releases are written, and in those "
-            "of the schema, as other values. Say which: decimal='.' (--decimal .) for a release; for a table as it was before, "
-            "what the schema has under [read]"
+            "of the schema, as other values. For a table as it was before, state as options what the schema has under [read]; a "
+            "release is checked where its certificate lies beside it, or in Python as sf.check(sf.read(FILE), SCHEMA)"
         )
     return marked if by_marks else rows
 

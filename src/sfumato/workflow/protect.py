@@ -335,7 +335,7 @@ def _about_population(request: ReleaseRequest, *, masked: bool) -> dict[str, Any
 def _notices_about(content: Content, plan: ColumnPlan, other_values: Collection[str]) -> tuple[str, ...]:
     """What the owner should think about although no guarantee forbids it; `other_values` are columns of changed values."""
     from sfumato.anonymity.pseudonyms import WARNING
-    from sfumato.workflow.publishing.telling_columns import telling_columns
+    from sfumato.workflow.publishing.recoded_rows import telling_columns
 
     warned = (WARNING,) if set(plan.pseudonymised) & set(content.schema.columns) else ()
     if not isinstance(content, Rows):

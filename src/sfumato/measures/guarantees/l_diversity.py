@@ -85,10 +85,10 @@ def _known_alone(histogram: ValueCounts, counted: NDArray[np.bool_], enough: int
     if None not in histogram.values:
         return {}
     missing = histogram.value == histogram.values.index(None)
-    known = histogram.per_class((~missing).astype(np.int64))
+    different = histogram.per_class((~missing).astype(np.int64))
     some_missing = histogram.per_class(missing.astype(np.int64)) > 0
-    fewest = known[counted & some_missing & (known < enough)]
-    return {KNOWN_VALUES: float(fewest.min())} if fewest.size else {}
+    few = different[counted & some_missing & (different < enough)]
+    return {KNOWN_VALUES: float(few.min())} if few.size else {}
 
 
 def distinct_values(histogram: ValueCounts) -> Integers:

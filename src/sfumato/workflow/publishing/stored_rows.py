@@ -27,10 +27,9 @@ from sfumato.engines.staging.destinations import Staged, staged
 from sfumato.workflow.contents.stored_rows import StoredRows
 from sfumato.workflow.publishing.columns import released_schema
 from sfumato.workflow.publishing.grouped_rows import GroupedRows
-from sfumato.workflow.publishing.recoded_rows import about_search, searched, trees_of
+from sfumato.workflow.publishing.recoded_rows import FEW_RECORDS, about_search, searched, telling_column, trees_of
 from sfumato.workflow.publishing.regrouping import regrouped, tied_names
 from sfumato.workflow.publishing.scoring import exact_loss, shown_ranges
-from sfumato.workflow.publishing.telling_columns import FEW_RECORDS, telling_column
 from sfumato.workflow.publishing.units_in_engine import units_of_classes
 
 if TYPE_CHECKING:
