@@ -196,3 +196,11 @@ def test_leaves_of_the_data_are_for_files() -> None:
     assert spec.made_of_values and not HierarchySpec(file="job.csv").made_of_values
     with pytest.raises(SchemaError, match="leaves"):
         Schema.parse({"columns": {"job": {"hierarchy": {"flat": True, "leaves": "data"}}}})
+
+
+def test_a_schema_keeps_its_line_ends(tmp_path: Path) -> None:
+    schema = tmp_path / "s.toml"
+    schema.write_bytes(b'dataset = "s"\r\n\r\n[columns.job]\r\nrole = "quasi"\r\n')
+    write_hierarchy(schema, "job", HierarchySpec(flat=True))
+    written = schema.read_bytes()
+    assert b"hierarchy = " in written and written.count(b"\r\n") >= 4 and b"\n" not in written.replace(b"\r\n", b"").rstrip(b"\n")

@@ -88,7 +88,7 @@ def test_what_a_pattern_writes_it_reads(day: datetime.date, pattern: str) -> Non
         ({"decimal": ";"}, "decimal must be '.' or ','"),
         ({"thousands": "."}, "both '.'"),
         ({"thousands": ",", "decimal": ","}, "both ','"),
-        ({"separator": "ab"}, "is one character"),
+        ({"separator": "ab"}, "is one ASCII character"),
         ({"encoding": "rot13"}, "no encoding called"),
         ({"date_format": "%d.%m"}, "day, month and year"),
         ({"date_format": "%d.%m.%Y %j"}, "only"),

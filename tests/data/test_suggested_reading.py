@@ -149,3 +149,19 @@ def test_what_is_proposed_can_be_used_and_shows_no_value(first: list[str], secon
             suggest_reading(table, {"date_format": option})
         except SfumatoError as error:
             assert CANARY not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("pay;when\n1,5;a\n2,5;b\n3,5;c\n", "lines 2, 3, 4 of 'pay'"),
+        ("\n\npay;when\n1,5;a\n2,5;b\n3,5;c\n", "records 1, 2, 3 of 'pay'"),
+        ('pay;when\n1,5;"a\nb"\n2,5;b\n3,5;c\n', "records 1, 2, 3 of 'pay'"),
+        ("pay;when\n\n\n1,5;a\n2,5;b\n3,5;c", "records 1, 2, 3 of 'pay'"),
+    ],
+    ids=["one record a line", "empty lines above", "a line break in a cell", "empty lines below"],
+)
+def test_lines_are_named_where_each_record_is_one(tmp_path: Path, text: str, places: str) -> None:
+    path = tmp_path / "pay.csv"
+    path.write_text(text, "utf-8")
+    assert places in sf.inspect(path).reading.reasons["decimal"]

@@ -119,3 +119,20 @@ def test_rows_that_stayed_in_their_engine_have_no_head(tmp_path: Path) -> None:
     release = sf.protect(people(200), k=5, method=sf.Lattice(), destination=tmp_path / "out")
     with pytest.raises(Unsupported, match="stayed in their engine"):
         release.head()
+
+
+def test_names_of_columns_may_be_whatever_lists_them() -> None:
+    frame = table(200).to_pandas()
+    wanted = {**ROLES, "quasi": frame[["age", "zip", "sex"]].columns}
+    assert sf.protect(frame, k=5, **wanted).certificate.measured["KAnonymity"] >= 5
+
+
+@pytest.mark.parametrize("wrong", [5, None, 2.5])
+def test_what_is_no_guarantee_is_refused_in_words(wrong: object) -> None:
+    with pytest.raises(ParameterError, match="write k=5"):
+        sf.protect(people(100), wrong)  # type: ignore[arg-type]
+
+
+def test_what_is_no_list_of_columns_is_refused_in_words() -> None:
+    with pytest.raises(ParameterError, match="lists of names of columns"):
+        sf.protect(table(100), k=5, quasi=5)  # type: ignore[arg-type]

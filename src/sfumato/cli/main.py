@@ -22,8 +22,9 @@ from typer.exceptions import Abort, TyperException
 from sfumato.cli import compare, doctor, hierarchies, house, keys, ledger, publish, query, refute, releases, signals, tables
 from sfumato.cli.output import NOWHERE, complain, fill_standard_streams, finish, pacify, put, show_every_character
 from sfumato.core import temporary
-from sfumato.core.errors import SfumatoError, SourceError
+from sfumato.core.errors import InputError, SfumatoError, SourceError
 from sfumato.core.stopping import stop_behind
+from sfumato.core.texts import is_unicode
 
 app = typer.Typer(
     name="sfumato",
@@ -46,6 +47,7 @@ keys.register(app)
 house.register(app)
 doctor.register(app)
 
+_NO_SUCH_PLACE = (errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _STOPPED = "stopped; nothing was left half-written"
 
@@ -80,6 +82,9 @@ def run(arguments: Sequence[str]) -> int:
     as_json = "--json" in arguments
     if sys.stdout is None:  # said before the work, not after it
         return _failed(SourceError(NOWHERE), NOWHERE, SourceError.exit_code, False)
+    if not all(map(is_unicode, arguments)):
+        text = "an argument is no text in UTF-8: rename the file, or write the value in UTF-8"
+        return _failed(InputError(text), text, InputError.exit_code, as_json)
     try:
         code = commands()(args=list(arguments), prog_name="sfumato", standalone_mode=False)
     except (KeyboardInterrupt, Abort) as error:
@@ -112,6 +117,8 @@ def _reported(error: Exception, as_json: bool) -> int:
     if isinstance(error, BrokenPipeError):
         pacify()
         return 141
+    if isinstance(error, OSError) and error.errno in _NO_SUCH_PLACE:
+        return _failed(error, f"a file or folder cannot be used: {os.strerror(error.errno)}", 2, as_json)
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
         return _failed(error, f"something could not be written: {os.strerror(error.errno)}. Free some space.", 2, as_json)
     # A fault of the program: its message might hold a value, so it is not shown.

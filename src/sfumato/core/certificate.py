@@ -23,6 +23,8 @@ FORMAT = "sfumato-certificate-2"
 NOT_ENTERED = "not entered"
 #: How a certificate names the size of the smallest class in records where it promises different units.
 RECORDS_PER_CLASS = "records per class"
+#: How it names the fewest different values of a class without those that are missing, where a missing value makes a difference.
+KNOWN_VALUES = "different known values"
 FIRST_FORMAT = "sfumato-certificate-1"
 FORMATS = (FIRST_FORMAT, FORMAT)
 

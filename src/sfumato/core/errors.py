@@ -33,8 +33,11 @@ from contextlib import ContextDecorator, contextmanager
 from types import TracebackType
 from typing import NoReturn
 
-#: An address that carries more than machine and database: a user, a password, parameters.
-_TELLING_URL = re.compile(r"([A-Za-z][\w+.-]*://)(?:[^\n]*@[^\s'\"]*|[^\s'\"]*(?:\?|:(?=\D))[^\s'\"]*)")
+#: An address that carries more than machine and database: a user, a password, parameters. A path that was made of an address
+#: has one slash where the address had two.
+_TELLING_URL = re.compile(
+    r"([A-Za-z][\w+.-]*://)(?:[^\n]*@[^\s'\"]*|[^\s'\"]*(?:\?|:(?=\D))[^\s'\"]*)|([A-Za-z][\w+.-]+:/)[^\n]*@[^\s'\"]*"
+)
 _PASSWORD = re.compile(r"(?i)(passw(?:or)?d\s*=\s*)(?:'(?:\\.|[^'\\])*'?|\"(?:\\.|[^\"\\])*\"?|(?:\\.|[^\s,;])+)", re.DOTALL)
 _LONGEST_NAME = 80
 
@@ -48,7 +51,7 @@ class SfumatoError(Exception):
     faults: tuple[str, ...] = ()
 
     def __init__(self, message: str = "") -> None:
-        super().__init__(_PASSWORD.sub(r"\1…", _TELLING_URL.sub(r"\1…", message)))
+        super().__init__(_PASSWORD.sub(r"\1…", _TELLING_URL.sub(lambda address: f"{address[1] or address[2]}…", message)))
 
 
 class forgetting(ContextDecorator):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import stat
 from pathlib import Path
@@ -20,6 +21,8 @@ from sfumato.core.errors import InputError, SfumatoError, SourceError
 
 #: More than any file has that a person writes: a schema, a recipe, a key, a list of questions.
 MOST_TEXT_BYTES = 64_000_000
+#: An address, also one whose two slashes became one when it was taken for a path.
+_ADDRESS = re.compile(r"(?:^|/)[A-Za-z][A-Za-z0-9+.-]+:/")
 #: More than any private file has.
 _MOST_PRIVATE_BYTES = 1_000_000
 
@@ -81,12 +84,19 @@ def refuse_special(path: str | os.PathLike[str]) -> None:
         raise SourceError(f"'{path}' is not a plain file but {_kind(mode)}. Copy its content into a file and name that one.")
 
 
+def refuse_address(path: str | os.PathLike[str]) -> None:
+    """Refuse the address of a database where a file or folder is to be made; it may hold a password and is not repeated."""
+    if _ADDRESS.search(os.fspath(path)) is not None:
+        raise InputError("this is an address of a database, and a file or folder is written here. Name one without '://'.")
+
+
 def _kind(mode: int) -> str:
     return "a pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
 
 
 def write_private(path: str | os.PathLike[str], content: bytes, *, replace: bool = False) -> None:
     """Write a file with mode 0600; an existing one is refused unless `replace`."""
+    refuse_address(path)
     target = Path(path)
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from sfumato.core.errors import ParameterError
-from sfumato.core.texts import python_number
+from sfumato.core.texts import is_unicode, python_number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -80,6 +80,8 @@ class StreamRandomness:
         seed = python_number(seed)
         if isinstance(seed, bool) or not isinstance(seed, (int, str, type(None))):
             raise ParameterError("a seed is an integer, a string or None")
+        if isinstance(seed, str) and not is_unicode(seed):
+            raise ParameterError("a seed is an integer or a text, and this text holds half a character")
         self._private = seed is None
         self._key = os.urandom(32) if seed is None else hashlib.sha256(f"sfumato seed {seed!r}".encode()).digest()
         self._stream = _aes_counter_stream(self._key)

@@ -49,6 +49,11 @@ def text_of(value: object) -> str | None:
     return str(value) if plain is value else text_of(plain)
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text can be written as UTF-8: no half character, as Python makes of bytes that are no UTF-8."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def nearest(word: str, words: Iterable[str], cutoff: float = 0.6) -> str:
     """A question for the word that is meant, to stand behind one that is not there; empty where none is near, and never the word
     itself.

@@ -48,9 +48,9 @@ class DatePattern:
         if "y" in self.parts:
             year += 2000 if year <= LAST_OF_THIS_CENTURY else 1900
         month = parts["month"].lower()
-        number = MONTHS.index(month) + 1 if "b" in self.parts else int(month)
         hour, minute, second = (int(parts.get(name) or 0) for name in ("hour", "minute", "second"))
         try:
+            number = MONTHS.index(month) + 1 if "b" in self.parts else int(month)
             return datetime.datetime(year, number, int(parts["day"]), hour, minute, second)
         except ValueError:
             return None
@@ -65,7 +65,7 @@ class DateFormat:
         """The pattern; a `ValueError` says what is wrong with it."""
         if not 0 < len(pattern) <= _LONGEST or not pattern.isprintable():
             raise ValueError(f"must be a pattern of at most {_LONGEST} printable characters, for instance %d.%m.%Y")
-        pieces = re.findall(r"%.?|[^%]", pattern)
+        pieces = re.findall(r"%.?| +|[^% ]", pattern)
         letters = tuple(piece[1:] for piece in pieces if piece.startswith("%"))
         if any(letter not in _PARTS for letter in letters):
             raise ValueError("may use %d %m %Y %y %b %H %M %S only, for instance %d.%m.%Y")
@@ -81,17 +81,17 @@ class DateFormat:
             if not piece.startswith("%"):
                 if piece.isalnum() and piece != "T":
                     raise ValueError("may have no letters or digits beside its parts")
-                form += "[ \u00a0]+" if piece == " " else re.escape(piece)
+                form += "[ \u00a0]+" if piece.isspace() else re.escape(piece)
                 continue
             beside = [pieces[near] for near in (place - 1, place + 1) if 0 <= near < len(pieces)]
             apart = not any(near.startswith("%") and near != "%b" for near in beside)
             form += f"(?P<{_PARTS[piece[1:]]}>{_digits(piece[1:], apart)})"
-        return DatePattern(pattern, re.compile(form + (_TIME if "hour" not in parts else ""), re.IGNORECASE), letters)
+        return DatePattern(pattern, re.compile(form + (_TIME if "hour" not in parts else "")), letters)
 
 
 def _digits(letter: str, apart: bool) -> str:
     if letter == "b":
-        return "|".join(MONTHS)
+        return f"(?ai:{'|'.join(MONTHS)})"  # ASCII: the long s of other times is no s
     if letter == "Y":
         return "[0-9]{4}"
     return "[0-9]{1,2}" if apart and letter in "dmH" else "[0-9]{2}"

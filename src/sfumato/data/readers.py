@@ -99,6 +99,22 @@ def form_reasons(path: str | Path, reading: Reading, stated: Plain) -> dict[str,
     return {**form_evidence(Path(path), f"'{path}'", reading.separator or ",", reading.encoding or "utf-8"), **said}
 
 
+def one_record_a_line(path: str | Path, records: int) -> bool:
+    """Whether the text file has a line of names and then a line for each record: no empty lines, no line breaks within cells."""
+    if str(path).lower().endswith(_COMPRESSED):
+        return False
+    ends, last = 0, b""
+    try:
+        with open_plain(path) as file:
+            while block := file.read(1 << 20):
+                if b"\0" in block:  # UTF-16
+                    return False
+                ends, last = ends + block.count(b"\n"), block[-1:]
+    except OSError:
+        return False
+    return ends == records + (last == b"\n")
+
+
 @forgetting()
 def read_parquet_bytes(content: bytes, schema: Schema | None = None) -> ReadResult:
     """Read what would be a Parquet file from memory, as `read_file` reads the file."""

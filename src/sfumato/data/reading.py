@@ -19,6 +19,7 @@ from sfumato.core.declared import Declared, declarations
 from sfumato.core.errors import ParameterError
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.ranges import Each, OneOf, Range, Refused
+from sfumato.core.texts import is_unicode
 from sfumato.data.date_format import DateFormat, DatePattern
 
 #: Codecs of texts that are no sets of characters: they rewrite what stands in a cell.
@@ -29,12 +30,12 @@ _ALIKE = {" ": " \u00a0\u2009\u202f", "'": "'\u2019"}
 
 @dataclass(frozen=True)
 class _Separator(Range):
-    words = "one character, and neither a quote nor a line break"
+    words = "one ASCII character, and neither a quote nor a line break"
 
     def settled(self, value: object) -> str:
         if value == "\\t":  # as it is typed in a shell
             return "\t"
-        if not isinstance(value, str) or len(value) != 1 or value in '"\r\n':
+        if not isinstance(value, str) or len(value) != 1 or not value.isascii() or value in '"\r\n\0':
             raise Refused(f"is {self.words}")
         return value
 
@@ -72,7 +73,7 @@ class _Code(Range):
     def settled(self, value: object) -> str:
         if isinstance(value, int) and not isinstance(value, bool):  # a whole number is a code too
             return str(value)
-        if not isinstance(value, str) or len(value) > 1000:
+        if not isinstance(value, str) or len(value) > 1000 or not is_unicode(value):
             raise Refused("must be a list of texts")
         return value
 

@@ -46,7 +46,7 @@ def edited_schema(file: Path, column: str, spec: HierarchySpec, *, overwrite: bo
             f"column '{column}' has a hierarchy in '{file}' already ({described.hierarchy.kind}), which is not overwritten. "
             "Ask for it to be overwritten, or edit the schema."
         )
-    document: Any = tomlkit.parse(file.read_text(encoding="utf-8"))
+    document: Any = tomlkit.parse(file.read_bytes().decode("utf-8"))  # with the line ends that it has
     document["columns"][column]["hierarchy"] = _inline(spec)
     text = tomlkit.dumps(document)
     expected = schema.replace(columns={**schema.columns, column: described.model_copy(update={"hierarchy": spec})})

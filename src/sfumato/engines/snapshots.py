@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING
 
-from sfumato.core.errors import SfumatoError, SourceError, Unsupported
+from sfumato.core.errors import SfumatoError, SourceError
 from sfumato.data.microdata import Microdata
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import Relation
 from sfumato.engines.plan import Plan, scans
+from sfumato.engines.plannable import plannable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,24 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from sfumato.engines.plan import Field, Plan
-
-
-class Plannable(Relation, Protocol):
-    """A relation that answers plans: every one in this house does."""
-
-    @property
-    def fields(self) -> dict[str, Field]:
-        """The columns as fields of a plan, by name."""
-
-    def run(self, plan: Plan, uploads: Mapping[str, pa.Table] | None = None) -> pa.Table:
-        """The answer to a plan over `rows` and uploaded tables."""
-
-
-def plannable(relation: Relation) -> Plannable:
-    """The relation as one that answers plans."""
-    if not hasattr(relation, "run"):
-        raise Unsupported("this relation answers no plans, only groupings and recodings; read the table with sf.read")
-    return cast("Plannable", relation)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from sfumato.engines.class_queries import ROWS, table_fields
 from sfumato.engines.digests.keyed_draws import ROW, with_draws, with_numbers
 from sfumato.engines.expressions import Expression, Kind
 from sfumato.engines.plan import AggregateColumn, Field, Filter, Group, Join, Named, Plan, Project, Scan, column, columns
-from sfumato.engines.snapshots import Plannable
+from sfumato.engines.plannable import Plannable
 
 if TYPE_CHECKING:
     from sfumato.masking.base import Mask

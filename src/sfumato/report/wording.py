@@ -151,3 +151,8 @@ def optimum_not_proven(search: str, details: Mapping[str, object]) -> str | None
     which = "other levels" if details.get("time_limit") else "another choice of levels and suppressed records"
     text = f"not proven: {which} might {verb} up to {gap:.4f} less than {float(str(reached)):.4f}"
     return f"{text}; a longer time_limit narrows this gap" if details.get("time_limit") else text
+
+
+def known_values(number: float) -> str:
+    """So many different known values of a class, in words: few."""
+    return f"only {number:.0f} different known value{'' if number == 1 else 's'}" if number else "no known value at all"

@@ -201,8 +201,9 @@ def check(
     `original` and `population` likewise (`original` may also be a `ReferenceDistribution`). Rows whose
     quasi-identifiers are all `*` count as a class like any other, or are left out with
     `suppressed="drop"`. `separator`, `decimal` and the like say how the texts of all three are read, over what the schema says.
-    The schema is about the original: what it says of numbers and dates holds for `table` only where its file has the same
-    separator, since a release is written in the plain forms.
+    The schema is about the original, and a release is written in the plain forms: what the schema says of numbers and dates holds
+    for `table` only where its columns can be read in that way alone. A file that can be read in both ways is refused, unless a
+    certificate lies beside it.
     """
     from sfumato.measures.guarantees.measure import measure_examined
     from sfumato.measures.guarantees.overview import overview
@@ -277,23 +278,36 @@ def _guessed(rows: pa.Table) -> tuple[Schema, list[str]]:
 
 def _released(source: Any, reading: Reading, stated: Plain) -> pa.Table:
     """The rows as they are: generalised values no longer have the types that the schema declares. The marks of the schema's
-    reading hold where the file has its separator."""
+    reading hold where columns can be read by them and not without."""
     import pyarrow as pa
 
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, Microdata):
         return source.table()
-    from sfumato.data.readers_csv import separator_name
     from sfumato.engines.sources import read
 
     opened = read(source, **stated)
-    if reading.plain or stated.keys() & {"decimal", "thousands", "date_format"} or not opened.inferred:
-        return opened.table()
-    if f"separator {separator_name(reading.separator)}," not in " ".join(opened.notes):
-        return opened.table()
-    how = Reading(decimal=reading.decimal, thousands=reading.thousands, date_format=reading.date_format).overridden(stated)
-    return read(source, **how.to_mapping()).table()
+    rows = opened.table()
+    released = isinstance(source, (str, Path)) and Path(source).with_name("certificate.json").is_file()
+    if released or reading.plain or stated.keys() & {"decimal", "thousands", "date_format"} or not opened.inferred:
+        return rows
+    marks = Reading(decimal=reading.decimal, thousands=reading.thousands, date_format=reading.date_format)
+    marked = read(source, **marks.overridden(stated).to_mapping()).table()
+    differing = [name for name in rows.column_names if not rows.column(name).equals(marked.column(name))]
+    plain, by_marks = ({name for name in differing if not _holds_texts(table, name)} for table in (rows, marked))
+    if plain and by_marks:
+        name = next(name for name in differing if name in plain)
+        raise InputError(
+            f"check: the values of column '{name}' can be read in the plain forms, in which releases are written, and in those "
+            "of the schema, as other values. For a table as it was before, state as options what the schema has under [read]; a "
+            "release is checked where its certificate lies beside it, or in Python as sf.check(sf.read(FILE), SCHEMA)"
+        )
+    return marked if by_marks else rows
+
+
+def _holds_texts(table: pa.Table, name: str) -> bool:
+    return str(table.schema.field(name).type).startswith(("dictionary", "string", "large_string"))
 
 
 def _raw(source: Any, schema: Schema) -> pa.Table:

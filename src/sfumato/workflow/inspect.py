@@ -83,7 +83,7 @@ def with_roles(source: TableLike, roles_of: Callable[[Sequence[str]], Mapping[st
 
 def _look(source: TableLike, table: str | None, options: Plain) -> tuple[Microdata, SuggestedReading]:
     """The table, its texts read as they seem to be written, and why; under a schema as that says, in an engine in plain forms."""
-    from sfumato.data.readers import form_reasons, is_text_file
+    from sfumato.data.readers import form_reasons, is_text_file, one_record_a_line
     from sfumato.data.suggested_reading import suggest_reading
     from sfumato.engines.sources import read, retyped
 
@@ -99,7 +99,8 @@ def _look(source: TableLike, table: str | None, options: Plain) -> tuple[Microda
         return data, _as_declared(data)
     if table is None and isinstance(source, (str, Path)) and is_text_file(source):
         texts = read(source, as_text=True, **options)
-        suggestion = suggest_reading(texts.table(), stated, first_line=2)
+        first_line = 2 if one_record_a_line(source, len(texts)) else None
+        suggestion = suggest_reading(texts.table(), stated, first_line=first_line)
         form = {name: getattr(texts.schema.read, name) for name in ("separator", "encoding")}
         reading = suggestion.reading.overridden(form)
         reasons = {**form_reasons(source, texts.schema.read, stated), **suggestion.reasons}

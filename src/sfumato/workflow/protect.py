@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.core import randomness as sources_of_randomness
-from sfumato.core.errors import InputError, forgetting
+from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.params import require
 from sfumato.core.plain_data import Plain
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from sfumato.workflow.shorthand import Columns, GuaranteeLike
 
 C = TypeVar("C", bound=Content)
-_NO_COLUMNS = {"quasi": (), "sensitive": (), "identifier": (), "plain": ()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,10 +125,10 @@ def protect(
     method: Search | Mask | str | Plain | None = None,
     *,
     k: int | None = None,
-    quasi: Columns = (),
-    sensitive: Columns = (),
-    identifier: Columns = (),
-    plain: Columns = (),
+    quasi: Columns | None = None,
+    sensitive: Columns | None = None,
+    identifier: Columns | None = None,
+    plain: Columns | None = None,
     schema: Schema | str | Path | None = None,
     population: TableLike = None,
     population_public: bool = False,
@@ -183,7 +182,8 @@ def protect(
 
     chosen, promised = _stated_method(method), each_once(_stated_guarantees(guarantees, k))
     columns = {"quasi": quasi, "sensitive": sensitive, "identifier": identifier, "plain": plain}
-    source = microdata_of(data, schema) if columns == _NO_COLUMNS else _described(data, schema, columns)
+    described = any(each is not None for each in columns.values())
+    source = _described(data, schema, columns) if described else microdata_of(data, schema)
     register = population_of(population, source.schema, public=population_public)
     place = _destination(destination, table_name, source, overwrite=overwrite, sign=sign, memory=memory)
     require(sample is None or place is None, "a sample is protected in this process: leave destination= or sample= out")
@@ -335,19 +335,13 @@ def _about_population(request: ReleaseRequest, *, masked: bool) -> dict[str, Any
 def _notices_about(content: Content, plan: ColumnPlan, other_values: Collection[str]) -> tuple[str, ...]:
     """What the owner should think about although no guarantee forbids it; `other_values` are columns of changed values."""
     from sfumato.anonymity.pseudonyms import WARNING
-    from sfumato.workflow.publishing.recoded_rows import FEW_RECORDS, telling_column
+    from sfumato.workflow.publishing.recoded_rows import telling_columns
 
     warned = (WARNING,) if set(plan.pseudonymised) & set(content.schema.columns) else ()
     if not isinstance(content, Rows):
         return warned
-    telling, table = [], content.table
-    for name in table.column_names:
-        if name in plan.quasi or name in plan.pseudonymised or name in other_values or table.num_rows < FEW_RECORDS:
-            continue
-        different = len(table.column(name).drop_null().unique())
-        if different > table.num_rows / 2:
-            telling.append(telling_column(name, different, table.num_rows))
-    return (*warned, *telling)
+    covered = {*plan.quasi, *plan.pseudonymised, *other_values}
+    return (*warned, *telling_columns(content.table, [name for name in content.table.column_names if name not in covered]))
 
 
 def microdata_of(data: TableLike, schema: Schema | str | Path | None) -> Microdata:
@@ -378,6 +372,11 @@ def _stated_guarantees(
     guarantees: GuaranteeLike | Iterable[GuaranteeLike], k: int | None
 ) -> ClassGuarantee | tuple[ClassGuarantee, ...]:
     """What is to be promised; what is no guarantee yet is read by `shorthand`."""
+    if not isinstance(guarantees, Iterable | Guarantee):
+        raise ParameterError(
+            f"protect: guarantees is a guarantee or a list of them, and this is {type(guarantees).__name__}. For k-anonymity "
+            "alone write k=5"
+        )
     listed = (guarantees,) if isinstance(guarantees, (Guarantee, str, Mapping)) else tuple(guarantees)
     promises = tuple(each for each in listed if isinstance(each, ClassGuarantee))
     if k is None and len(promises) == len(listed):
@@ -402,7 +401,7 @@ def _stated_method(method: Search | Mask | str | Plain | None) -> Search | Mask:
     return method_of(method)
 
 
-def _described(data: TableLike, schema: object, columns: Mapping[str, Columns]) -> Microdata:
+def _described(data: TableLike, schema: object, columns: Mapping[str, Columns | None]) -> Microdata:
     """The table with the roles that its columns were named by."""
     from sfumato.workflow.shorthand import ColumnsByRole
 

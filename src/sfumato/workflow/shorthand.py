@@ -38,7 +38,9 @@ class ColumnsByRole:
     plain: tuple[str, ...]
 
     @classmethod
-    def of(cls, quasi: Columns, sensitive: Columns, identifier: Columns, plain: Columns) -> ColumnsByRole:
+    def of(
+        cls, quasi: Columns | None, sensitive: Columns | None, identifier: Columns | None, plain: Columns | None
+    ) -> ColumnsByRole:
         """The columns as they were named."""
         return cls(_names(quasi), _names(sensitive), _names(identifier), _names(plain))
 
@@ -134,8 +136,10 @@ def _guarantee(entry: object) -> ClassGuarantee:
     return named.guarantee(mapping)
 
 
-def _names(columns: Columns) -> tuple[str, ...]:
-    listed = (columns,) if isinstance(columns, str) else tuple(columns)
+def _names(columns: Columns | None) -> tuple[str, ...]:
+    if not isinstance(columns, Iterable | None):
+        raise ParameterError("protect: quasi, sensitive, identifier and plain are lists of names of columns")
+    listed = (columns,) if isinstance(columns, str) else tuple(() if columns is None else columns)
     if not all(isinstance(name, str) for name in listed):
         raise ParameterError("protect: quasi, sensitive, identifier and plain are lists of names of columns")
     return listed

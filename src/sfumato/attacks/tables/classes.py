@@ -68,6 +68,15 @@ class ClassHistogram:
         return np.diff(self.starts)
 
     @cached_property
+    def single_known(self) -> Ids:
+        """The classes that show one value, and records in which it is missing."""
+        if None not in self.values:
+            return np.zeros(0, dtype=np.int64)
+        missing = self.value == self.values.index(None)
+        beside = np.bincount(self.klass[missing], minlength=self.classes) > 0
+        return np.flatnonzero(beside & (self.distinct == 2))
+
+    @cached_property
     def top(self) -> Ids:
         """The pair of the most frequent value of each class."""
         return self.starts[:-1]

@@ -51,6 +51,8 @@ class Homogeneity(ClassAttack[None]):
         exposed = int(sizes[uniform].sum())
         records = int(sizes.sum())
         rate = share(exposed, records)
+        also = histogram.single_known
+        missing = f" {also.size:,} more show a single value beside missing ones." if also.size else ""
         return AttackResult(
             attack="Homogeneity",
             success=rate,
@@ -60,13 +62,14 @@ class Homogeneity(ClassAttack[None]):
             finding=(
                 f"{uniform.size:,} of {sizes.size:,} classes show a single value of '{name}': it is certain "
                 f"for "
-                f"{exposed:,} of {records:,} records ({percent(rate)})."
+                f"{exposed:,} of {records:,} records ({percent(rate)}).{missing}"
             ),
             details={
                 "attribute": name,
                 "classes": int(sizes.size),
                 "exposed_classes": int(uniform.size),
                 "exposed": exposed,
+                "single_known_classes": int(also.size),
             },
         )
 

@@ -20,6 +20,10 @@ _MEANINGS = (
     "l-diversity keeps sensitive values uncertain. Values that differ in name but mean nearly the same still tell, and so does a "
     "class whose mixture differs much from everybody's."
 )
+_MISSING = (
+    "A missing value counts as a value of its own. Where that makes a difference, the fewest different known values of a class "
+    "are stated beside."
+)
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class DistinctLDiversity(ClassGuarantee):
     attribute: SensitiveAttribute
     protected_values: ProtectedValues = None
     protects: ClassVar[str] = "attribute disclosure"
-    limits: ClassVar[tuple[str, ...]] = (_MEANINGS,)
+    limits: ClassVar[tuple[str, ...]] = (_MEANINGS, _MISSING)
 
     @property
     def threshold(self) -> float:
@@ -54,7 +58,7 @@ class EntropyLDiversity(ClassGuarantee):
     attribute: SensitiveAttribute
     protected_values: ProtectedValues = None
     protects: ClassVar[str] = "attribute disclosure by probabilistic inference"
-    limits: ClassVar[tuple[str, ...]] = (_MEANINGS,)
+    limits: ClassVar[tuple[str, ...]] = (_MEANINGS, _MISSING)
 
     @property
     def threshold(self) -> float:
@@ -82,7 +86,7 @@ class RecursiveLDiversity(ClassGuarantee):
     protected_values: ProtectedValues = None
     direction: ClassVar[Direction] = "below"
     protects: ClassVar[str] = "attribute disclosure by probabilistic inference and exclusion"
-    limits: ClassVar[tuple[str, ...]] = (_MEANINGS,)
+    limits: ClassVar[tuple[str, ...]] = (_MEANINGS, _MISSING)
 
     @property
     def threshold(self) -> float:

@@ -12,10 +12,13 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sfumato.core.errors import SourceError, Unsupported, reported_as
 from sfumato.engines.time_limits import stopped_in_time
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 #: A DataFrame, classic or of a Connect session; pyspark has no types.
 SparkFrame: TypeAlias = Any
@@ -121,7 +124,7 @@ _limits: dict[int, tuple[int, str | None]] = {}
 
 
 @contextmanager
-def short_methods(session: Any) -> Iterator[None]:  # pyspark has no types
+def short_methods(session: SparkSession) -> Iterator[None]:
     """What Spark computes inside is split into methods that Java compiles; afterwards the session is as it was. A session whose
     settings are not to be changed is as fast as it is."""
     with _lock, suppress(Exception):

@@ -10,7 +10,7 @@ from sfumato.data.relation import Relation
 from sfumato.data.text_forms import MISFITS, unreadable_texts
 from sfumato.engines.expressions import Compare, Literal, Reference
 from sfumato.engines.plan import AggregateColumn, Field, Group, Plan, Scan, scans
-from sfumato.engines.snapshots import plannable
+from sfumato.engines.plannable import plannable
 
 _ROWS = "rows"
 

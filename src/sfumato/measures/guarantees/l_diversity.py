@@ -14,6 +14,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.certificate import KNOWN_VALUES
 from sfumato.core.guarantees.base import TOLERANCE
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
 from sfumato.core.params import require
@@ -42,7 +43,8 @@ def measure_distinct(examined: ExaminedTable, guarantee: DistinctLDiversity) -> 
         f"{guarantee.l:,} "
         f"are promised. {_exempt(counted)}"
     )
-    return conclude(guarantee, examined.classes(), value, counted & (values < guarantee.l), explanation)
+    also = _known_alone(histogram, counted, guarantee.l)
+    return conclude(guarantee, examined.classes(), value, counted & (values < guarantee.l), explanation, also=also)
 
 
 def measure_entropy(examined: ExaminedTable, guarantee: EntropyLDiversity) -> Measurement:
@@ -58,7 +60,8 @@ def measure_entropy(examined: ExaminedTable, guarantee: EntropyLDiversity) -> Me
         f"{shown_number(value)} equally likely "
         f"values; {guarantee.l:.6g} are promised. {_exempt(counted)}"
     )
-    return conclude(guarantee, examined.classes(), value, counted & short, explanation)
+    also = _known_alone(histogram, counted, 2)
+    return conclude(guarantee, examined.classes(), value, counted & short, explanation, also=also)
 
 
 def measure_recursive(examined: ExaminedTable, guarantee: RecursiveLDiversity) -> Measurement:
@@ -73,7 +76,19 @@ def measure_recursive(examined: ExaminedTable, guarantee: RecursiveLDiversity) -
         f"{shown_number(value)} and not "
         f"for that number itself; c = {guarantee.c:.6g} is promised. {_exempt(counted)}"
     )
-    return conclude(guarantee, examined.classes(), value, failing, explanation)
+    also = _known_alone(histogram, counted, guarantee.l)
+    return conclude(guarantee, examined.classes(), value, failing, explanation, also=also)
+
+
+def _known_alone(histogram: ValueCounts, counted: NDArray[np.bool_], enough: int) -> dict[str, float]:
+    """The fewest different known values of a class in which one is missing, where they are fewer than `enough`."""
+    if None not in histogram.values:
+        return {}
+    missing = histogram.value == histogram.values.index(None)
+    different = histogram.per_class((~missing).astype(np.int64))
+    some_missing = histogram.per_class(missing.astype(np.int64)) > 0
+    few = different[counted & some_missing & (different < enough)]
+    return {KNOWN_VALUES: float(few.min())} if few.size else {}
 
 
 def distinct_values(histogram: ValueCounts) -> Integers:

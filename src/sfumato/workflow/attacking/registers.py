@@ -60,7 +60,9 @@ def read_register(
     described: dict[str, Column] = {}
     for columns in reversed(written):  # what the first says counts
         described |= columns or {}
-    return read_described(register, described, table, PLAIN.overridden(reading or {}))
+    theirs = _owners_schema(releases[0])
+    how = PLAIN if theirs is None else theirs.read.of_another_table()
+    return read_described(register, described, table, how.overridden(reading or {}))
 
 
 def _owners_schema(release: Any) -> Schema | None:

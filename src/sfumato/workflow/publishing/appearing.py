@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sfumato.core.errors import InputError, SourceError
-from sfumato.core.plain_files import sync_folder
+from sfumato.core.plain_files import refuse_address, sync_folder
 from sfumato.core.temporary import exchange, hold_folder, remove_tree, remove_unheld
 
 #: The file by which a folder is known as a release, and may be replaced by another one.
@@ -76,6 +76,7 @@ def make_folder(path: Path, mode: int) -> None:
 
 def check_place(target: Path, *, overwrite: bool = False) -> None:
     """Refuse a place where no release can be put."""
+    refuse_address(target)
     if not os.path.lexists(target):
         return
     if target.is_symlink() or not target.is_dir():

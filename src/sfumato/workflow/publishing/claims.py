@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from sfumato.core.certificate import RECORDS_PER_CLASS, Certificate, Claim
+from sfumato.core.certificate import KNOWN_VALUES, RECORDS_PER_CLASS, Certificate, Claim
 from sfumato.core.errors import Infeasible, Unsupported, VerificationFailed, all_at_once
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
@@ -305,6 +305,18 @@ def refuse_violations(pairs: Sequence[tuple[ClassGuarantee, Measurement]], what:
         if not measurement.holds
     ]
     all_at_once(VerificationFailed, f"{what} does not keep what was promised; nothing was released", faults)
+
+
+def missing_counted(claims: Iterable[Claim]) -> list[str]:
+    """What the owner and every reader should know where a promise of different values was kept by values that are missing."""
+    from sfumato.report.wording import known_values
+
+    return [
+        f"a missing value of '{claim.parameters['attribute']}' counts as a value of its own: without those, some class shows "
+        f"{known_values(claim.also_measured[KNOWN_VALUES])}"
+        for claim in claims
+        if KNOWN_VALUES in claim.also_measured
+    ]
 
 
 def plain_number(value: float) -> float:

@@ -17,7 +17,7 @@ from sfumato.core.errors import InputError, ParameterError
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.expressions import Reference
 from sfumato.engines.plan import AggregateColumn, Group, Scan
-from sfumato.engines.snapshots import plannable
+from sfumato.engines.plannable import plannable
 
 if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata

@@ -21,6 +21,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.data.schema import Schema
 from sfumato.workflow.contents.base import Content, Draft, Promise
 from sfumato.workflow.earlier.comparing import Together, opened
+from sfumato.workflow.publishing.claims import missing_counted
 from sfumato.workflow.publishing.scoring import Checks
 from sfumato.workflow.publishing.written_files import public_schema, versions
 from sfumato.workflow.release import OwnerSide, Release, Scores
@@ -91,6 +92,7 @@ def _published(draft: Draft[C], ledger: Ledger | str | Path | None, checks: Chec
     content, files = draft.content.written()  # never on the disk: nobody has verified it yet
     progress("verifying", 0, 1)
     claims = _claims(draft, content)
+    notices = tuple(dict.fromkeys((*draft.notices, *missing_counted(claims))))
     progress("verifying", 1, 1)
     facts = _facts(draft, content.schema, claims)
     # measured before anything is entered: what cannot be measured must not be published by then
@@ -119,7 +121,7 @@ def _published(draft: Draft[C], ledger: Ledger | str | Path | None, checks: Chec
         composition=together.outside,
         attacks=checked.stated_attacks,
         transparency=dict(draft.transparency),
-        notices=draft.notices,
+        notices=notices,
         content=type(content).__name__ if content.named_in_certificates else "",
     )
     details = dict(draft.details)

@@ -15,7 +15,7 @@ from sfumato.core.errors import VerificationFailed
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.expressions import IsMissing, Not, Reference
 from sfumato.engines.plan import AggregateColumn, Filter, Group, Plan, Scan
-from sfumato.engines.snapshots import plannable
+from sfumato.engines.plannable import plannable
 from sfumato.measures.guarantees.grouped import GroupedTable, UnitsOfClasses
 from sfumato.workflow.publishing.grouped_rows import Tied
 from sfumato.workflow.verifying.pseudonym_ties import PSEUDONYM

@@ -16,7 +16,8 @@ from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.data.microdata import Microdata
 from sfumato.engines.distinct_units import distinct_units
 from sfumato.engines.memory import MemoryRelation
-from sfumato.engines.snapshots import one_state, plannable
+from sfumato.engines.plannable import plannable
+from sfumato.engines.snapshots import one_state
 from sfumato.masking.coding.sampling import sampled
 from sfumato.masking.engine_rows import EngineRows
 

@@ -19,7 +19,8 @@ from sfumato.data.microdata import Microdata
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.expressions import Reference
 from sfumato.engines.plan import AggregateColumn, Group, Scan
-from sfumato.engines.snapshots import Snapshot, plannable
+from sfumato.engines.plannable import plannable
+from sfumato.engines.snapshots import Snapshot
 from sfumato.engines.staging.destinations import Staged, staged
 from sfumato.masking.engine_rows import EngineRows
 from sfumato.masking.transparency import transparency_of

@@ -21,7 +21,8 @@ from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import COUNT
 from sfumato.engines import class_queries
-from sfumato.engines.snapshots import Snapshot, plannable
+from sfumato.engines.plannable import plannable
+from sfumato.engines.snapshots import Snapshot
 from sfumato.engines.staging.destinations import Staged, staged
 from sfumato.workflow.contents.stored_rows import StoredRows
 from sfumato.workflow.publishing.columns import released_schema

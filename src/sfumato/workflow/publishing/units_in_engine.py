@@ -12,7 +12,7 @@ from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.engines import class_queries
 from sfumato.engines.expressions import Reference
 from sfumato.engines.plan import AggregateColumn, Group
-from sfumato.engines.snapshots import Plannable
+from sfumato.engines.plannable import Plannable
 from sfumato.measures.guarantees.grouped import GroupedTable, UnitsOfClasses
 from sfumato.measures.guarantees.measure import measure_grouped
 from sfumato.workflow.publishing.claims import UnitCounts, counts_units, refuse_violations

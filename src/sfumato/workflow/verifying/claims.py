@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from sfumato.core.certificate import FIRST_FORMAT, RECORDS_PER_CLASS, Certificate, Claim, plain
+from sfumato.core.certificate import FIRST_FORMAT, KNOWN_VALUES, RECORDS_PER_CLASS, Certificate, Claim, plain
 from sfumato.core.errors import SfumatoError
 from sfumato.core.guarantees.base import ANY_ADVERSARY, TOLERANCE, ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity
@@ -23,6 +23,7 @@ from sfumato.core.guarantees.risk import UniquenessByModel
 from sfumato.core.params import parameters
 from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Column, Schema
+from sfumato.report.wording import known_values
 from sfumato.wire.fingerprint import FORMATS as FINGERPRINTS
 from sfumato.workflow import named
 from sfumato.workflow.contents.base import content_kind
@@ -156,11 +157,14 @@ def _compare_numbers(
     if _withheld(claim, guarantee):
         against = " against the table that was passed as the original; that it is the original, its owner's key shows and no file"
     beside, text = dict(claim.also_measured), f"{guarantee.claim()}; measured {measured.value:.6g}{against}"
+    if KNOWN_VALUES in measured.also:
+        text += f"; a missing value counts as one: without those, some class shows {known_values(measured.also[KNOWN_VALUES])}"
     findings = [Finding(name, True, text)]
     if hasattr(guarantee, "reference") and not with_original and beside.pop(_BESIDE, _NOT_THERE) is not _NOT_THERE:
         findings.append(Finding(name, None, "is also stated against the original table; pass it to check that number"))
     # beside promises about the released rows, and where records were suppressed, the input is not stated any more
-    here = {key: value for key, value in measured.also.items() if key in beside or key != _BESIDE}
+    left_out = {_BESIDE, KNOWN_VALUES}  # earlier versions did not count known values alone; whoever verifies is told all the same
+    here = {key: value for key, value in measured.also.items() if key in beside or key not in left_out}
     if not _same_numbers(beside, here):
         return [Finding(name, False, _OTHER_NUMBERS)]
     if _about_nobody(table, guarantee):
