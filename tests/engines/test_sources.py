@@ -194,8 +194,8 @@ def test_a_table_name_is_refused_for_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"separator": 3}, "separator is one character"),
-        ({"separator": 3, "engine": "duckdb"}, "separator is one character"),
+        ({"separator": 3}, "separator is one ASCII character"),
+        ({"separator": 3, "engine": "duckdb"}, "separator is one ASCII character"),
         ({"encoding": 3}, "encoding is the name"),
         ({"strip": "yes"}, "strip is True or False"),
         ({"sheet": [1]}, "sheet is the name or number"),

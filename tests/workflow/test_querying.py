@@ -25,11 +25,11 @@ def test_every_private_text_file_is_read_in_the_encoding_that_is_named(tmp_path:
     data, schema = tmp_path / "towns.csv", tmp_path / "towns.toml"
     data.write_text("town\nZürich\nBern\n", encoding="cp1252")
     schema.write_text(_SCHEMA, encoding="utf-8")
-    read = tables_of(None, None, [f"t={data}:{schema}"], "cp1252")
+    read = tables_of(None, None, [f"t={data}:{schema}"], {"encoding": "cp1252"})
     assert isinstance(read, dict) and read["t"].table().column("town").to_pylist() == ["Zürich", "Bern"]
     for encoding, named in ((None, r"in UTF-8\..*--encoding"), ("utf-16", r"in utf-16\..*--encoding")):
         with pytest.raises(SourceError, match=f"not a well-formed text file {named}"):
-            tables_of(None, None, [f"t={data}:{schema}"], encoding)
+            tables_of(None, None, [f"t={data}:{schema}"], {} if encoding is None else {"encoding": encoding})
 
 
 def test_a_line_shows_every_digit_that_the_margin_speaks_of() -> None:
