@@ -297,7 +297,7 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.chdir(tmp_path)
     assert run(["demo", "--rows", "3000"]) == 0
     shown = capsys.readouterr().out
-    assert len(shown.splitlines()) <= 13
+    assert len(shown.splitlines()) <= 14
     assert "measured 5" in shown or "measured 6" in shown
     assert "granularity" in shown and "card.html" in shown
     assert sf.verify(tmp_path / "sfumato-demo" / "release").holds

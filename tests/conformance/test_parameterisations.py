@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+from collections import Counter
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -126,3 +127,8 @@ def test_a_release_is_accepted_and_its_notices_are_true(setting: str, tmp_path: 
             for name in named:
                 shown = release.data.column(name).to_pylist()
                 assert shown == original.column(name).take(rows).to_pylist(), notice
+        if "are alone in what" in notice:
+            shown = Counter(zip(*(release.data.column(name).to_pylist() for name in named), strict=True))
+            assert notice.startswith(
+                f"{sum(count == 1 for count in shown.values())} of {COUNT if rows is None else len(rows)} records"
+            )

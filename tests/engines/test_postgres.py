@@ -201,7 +201,7 @@ def test_errors_carry_no_value(postgres_url: str) -> None:
     with pytest.raises(SourceError) as caught:
         PostgresRelation(postgres_url, "canaries", types={"s": "integer"}).group(["s"])
     assert "canary" not in str(caught.value)
-    assert "22P02" in str(caught.value)
+    assert "column 's': 1 of 1 values cannot be read as an integer" in str(caught.value)
 
 
 def test_a_relation_is_not_serialised() -> None:

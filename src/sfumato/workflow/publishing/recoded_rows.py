@@ -87,6 +87,8 @@ def searched(request: ReleaseRequest, search: Search) -> SearchOutcome:
 FEW_RECORDS = 50
 #: From this share of the records on it is said that they are alone in several columns together.
 _MANY_ALONE = 0.05
+#: So many columns are named in one sentence.
+_NAMED = 8
 
 
 def telling_columns(table: pa.Table, names: Sequence[str]) -> list[str]:
@@ -120,9 +122,15 @@ def _telling_together(table: pa.Table, names: Sequence[str]) -> list[str]:
         return []
     return [
         f"{alone:,} of {table.num_rows:,} records ({percent(alone / table.num_rows)}) are alone in what the {len(single)} "
-        "columns that are published as they are show together: whoever knows enough of their values finds the record. No promise "
-        "covers it"
+        f"columns that are published as they are show together ({_some(single)}): whoever knows enough of their values finds the "
+        "record. No promise covers it"
     ]
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names of many, and how many more there are."""
+    first = ", ".join(f"'{name}'" for name in names[:_NAMED])
+    return first if len(names) <= _NAMED else f"{first} and {len(names) - _NAMED} more"
 
 
 def about_search(
