@@ -1,13 +1,15 @@
 """Which classes of a release a person may be in, given the raw values an adversary knows.
 
 Classes are arranged as a tree of prefixes, one quasi-identifier per depth; people descend it along the texts
-that cover their values. With one level per attribute everybody follows a single path, so a million people
-cost about as much as a join.
+that cover their values, or along the children of where they are, whichever are fewer. With one level per attribute everybody
+follows a single path, so a million people cost about as much as a join; where a value lies in many ranges (every cut of a
+partition makes others) the few children of a prefix bound the work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +19,10 @@ from sfumato.attacks.tables.classes import Ids, ReleasedClasses
 from sfumato.attacks.tables.meaning import meanings
 from sfumato.core.errors import InputError
 
-#: People who descend together; bounds the memory of a step.
+#: People who descend together, and pairs of a person and a prefix that a step may look at; more people than that would need
+#: descend in halves. Both bound the memory of a step.
 BATCH = 65_536
+MOST_PAIRS = 8_000_000
 
 
 def matching(values: Sequence[Ids], coverings: Sequence[Covering], shown: Sequence[Ids]) -> Iterator[tuple[Ids, Ids]]:
@@ -31,17 +35,72 @@ def matching(values: Sequence[Ids], coverings: Sequence[Covering], shown: Sequen
     prefixes, last = _prefix_tree(shown)
     order = np.argsort(last, kind="stable")
     begin = np.searchsorted(last[order], np.arange(int(last.max()) + 2 if last.size else 1))
-    for start in range(0, people, BATCH):
-        person = np.arange(start, min(start + BATCH, people), dtype=np.int64)
+    steps = [_Step.of(keys, width, texts) for (keys, width), texts in zip(prefixes, coverings, strict=True)]
+    waiting = [(start, min(start + BATCH, people)) for start in range(0, people, BATCH)][::-1]
+    while waiting:
+        start, stop = waiting.pop()
+        person = np.arange(start, stop, dtype=np.int64)
         node = np.zeros(person.size, dtype=np.int64)
-        for column, (keys, width) in enumerate(prefixes):
-            person, label, node = _expand(coverings[column], values[column], person, node)
-            key = node * width + label
-            place = np.minimum(np.searchsorted(keys, key), max(keys.size - 1, 0))
-            match = (keys[place] == key) & (label < width) if keys.size else np.zeros(key.size, dtype=np.bool_)
-            person, node = person[match], place[match]
-        counts = begin[node + 1] - begin[node]
-        yield np.repeat(person, counts), order[_runs(begin[node], counts)]
+        for step, column in zip(steps, values, strict=True):
+            if stop - start > 1 and step.size(column[person], node) > MOST_PAIRS:
+                waiting += [((start + stop) // 2, stop), (start, (start + stop) // 2)]
+                break
+            person, node = step.taken(column[person], person, node)
+        else:
+            counts = begin[node + 1] - begin[node]
+            yield np.repeat(person, counts), order[_runs(begin[node], counts)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """From the prefixes of one depth to those of the next: `keys` are `parent * width + label`, sorted, and `pairs` are
+    `value * width + label` of the labels that stand for a value, sorted too."""
+
+    keys: Ids = field(repr=False)
+    width: int
+    pairs: Ids = field(repr=False)
+    offsets: Ids = field(repr=False)
+
+    @classmethod
+    def of(cls, keys: Ids, width: int, texts: Covering) -> _Step:
+        """Texts that no class shows are left out."""
+        value = np.repeat(np.arange(texts.offsets.size - 1, dtype=np.int64), np.diff(texts.offsets))
+        occurs = texts.labels < width
+        pairs = value[occurs] * width + texts.labels[occurs]
+        offsets = np.searchsorted(pairs, np.arange(texts.offsets.size, dtype=np.int64) * width)
+        return cls(keys, width, pairs, offsets)
+
+    def size(self, value: Ids, node: Ids) -> int:
+        """How many pairs the step looks at."""
+        return int(np.minimum(self._texts(value), self._children(node)[1]).sum())
+
+    def taken(self, value: Ids, person: Ids, node: Ids) -> tuple[Ids, Ids]:
+        """Who gets where, ordered by person."""
+        texts, (first, children) = self._texts(value), self._children(node)
+        by_text = texts <= children
+        some, others = np.flatnonzero(by_text), np.flatnonzero(~by_text)
+        pair = _runs(self.offsets[value[some]], texts[some])
+        one = _kept(
+            np.repeat(some, texts[some]),
+            np.repeat(node[some], texts[some]) * self.width + self.pairs[pair] % self.width,
+            self.keys,
+        )
+        child = _runs(first[others], children[others])
+        who = np.repeat(others, children[others])
+        fits = _found(value[who] * self.width + self.keys[child] % self.width, self.pairs)[1]
+        who, place = np.concatenate([one[0], who[fits]]), np.concatenate([one[1], child[fits]])
+        if some.size and others.size:
+            in_order = np.argsort(who, kind="stable")
+            who, place = who[in_order], place[in_order]
+        return person[who], place
+
+    def _texts(self, value: Ids) -> Ids:
+        counts: Ids = self.offsets[value + 1] - self.offsets[value]
+        return counts
+
+    def _children(self, node: Ids) -> tuple[Ids, Ids]:
+        first = np.searchsorted(self.keys, node * self.width)
+        return first, np.searchsorted(self.keys, (node + 1) * self.width) - first
 
 
 def known_columns(classes: ReleasedClasses, names: Sequence[str]) -> list[int]:
@@ -76,11 +135,17 @@ def _prefix_tree(shown: Sequence[Ids]) -> tuple[list[tuple[Ids, int]], Ids]:
     return levels, node
 
 
-def _expand(texts: Covering, values: Ids, person: Ids, node: Ids) -> tuple[Ids, Ids, Ids]:
-    """One entry per person and text that covers the person's value."""
-    begin = texts.offsets[values[person]]
-    counts = texts.offsets[values[person] + 1] - begin
-    return np.repeat(person, counts), texts.labels[_runs(begin, counts)], np.repeat(node, counts)
+def _found(keys: Ids, among: Ids) -> tuple[Ids, NDArray[np.bool_]]:
+    """Where each key stands among sorted ones, and whether it does."""
+    if not among.size:
+        return np.zeros(keys.size, dtype=np.int64), np.zeros(keys.size, dtype=np.bool_)
+    place = np.minimum(np.searchsorted(among, keys), among.size - 1)
+    return place, among[place] == keys
+
+
+def _kept(who: Ids, keys: Ids, among: Ids) -> tuple[Ids, Ids]:
+    place, match = _found(keys, among)
+    return who[match], place[match]
 
 
 def _runs(begin: NDArray[np.int64], counts: NDArray[np.int64]) -> Ids:
