@@ -1,4 +1,4 @@
-"""Which classes people may be in, found by descending a tree of prefixes: as trying each class with each person, in little memory."""
+"""Which classes people may be in, found along a tree of prefixes: as trying each class with each person, in little memory."""
 
 from __future__ import annotations
 
