@@ -44,7 +44,7 @@ class LeastLoss(Search):
     """The default method: of several searches the one that shows the narrowest values; at most `suppression` of the records
     are suppressed.
 
-    Every class that any of them forms keeps all promises, so does the one that is kept. A numeric or ordered column shows
+    All classes of each of them keep all promises. A numeric or ordered column shows
     ranges of its own, `[28, 36)`, where the schema declares no hierarchy for it or only holds intervals that were proposed
     from the data (`source = "data"`); a declared hierarchy is kept to. `details["search"]` names the search that was kept,
     `details["compared"]` the measure of each. `step` is that of `LocalRecoding`.
@@ -98,10 +98,8 @@ class LeastLoss(Search):
 
     @staticmethod
     def _starts(problem: Problem, local: LocalRecoding, limit: int, ranges: np.ndarray, progress: Progress) -> list[Start]:
-        """Where to start from; rounds settle what is exactly alike, which numbers rarely are."""
+        """Where to start from; rounds settle what is exactly alike, as few-valued numbers are."""
         whole = in_one(problem)
-        if whole is not None and ranges.all():
-            return [whole]
         starts = local.starts(problem, limit, progress)
         if whole is not None and ranges.any() and all(start.name != whole.name for start in starts):
             starts.append(whole)
@@ -119,6 +117,9 @@ def _ways(problem: Problem, start: Start, ranges: np.ndarray) -> list[tuple[str,
     if not ranges.any():
         return [(start.name, None)]
     by_all = Cutting.of(problem.table, ranges, balanced=True, every=True)
+    # where most values repeat, classes of records that are exactly alike may lose less than any cut
+    plain: list[tuple[str, Cutting | None]] = [(start.name, None)] if 2 * problem.table.tuples <= problem.table.records else []
     if start.name != "one class":
-        return [(start.name, by_all)]
-    return [("cuts, all columns", by_all), ("cuts, one column", Cutting.of(problem.table, ranges, balanced=False, every=False))]
+        return [(start.name, by_all), *plain]
+    by_one = Cutting.of(problem.table, ranges, balanced=False, every=False)
+    return [("cuts, all columns", by_all), ("cuts, one column", by_one), *plain]

@@ -110,6 +110,10 @@ class Guarantee(Declared, ABC):
     def claim(self) -> str:
         """The promise in plain words."""
 
+    def former_claims(self) -> tuple[str, ...]:
+        """How earlier versions worded it."""
+        return ()
+
 
 class ClassGuarantee(Guarantee):
     """A promise about every class of a released table."""

@@ -22,6 +22,10 @@ from sfumato.core.guarantees.t_closeness import TRUE_OF_ALL
 from sfumato.core.ranges import Positive
 
 
+def _share_in(reference: str) -> str:
+    return f"its share in the {'original' if reference == 'input' else 'released'} table"
+
+
 @dataclass(frozen=True)
 class BetaLikeness(ClassGuarantee):
     """No value's share p of `attribute` in a class exceeds its overall share q by more than the factor 1 + `beta`.
@@ -51,8 +55,11 @@ class BetaLikeness(ClassGuarantee):
     def claim(self) -> str:
         which = "a value" if self.protected_values is None else "a protected value"
         less = " and by no more than -ln of that share" if self.enhanced else ""
-        most = f"{stated(self.beta)} times its overall share{less}"
+        most = f"{stated(self.beta)} times {_share_in(self.reference)}{less}"
         return f"no class raises the share of {which} of '{self.attribute}' by more than {most}"
+
+    def former_claims(self) -> tuple[str, ...]:
+        return (self.claim().replace(_share_in(self.reference), "its overall share"),)
 
 
 @dataclass(frozen=True)
@@ -81,4 +88,8 @@ class DeltaDisclosure(ClassGuarantee):
 
     def claim(self) -> str:
         which = "each value" if self.protected_values is None else "each protected value"
-        return f"in every class the share of {which} of '{self.attribute}' changes by less than the factor e^{stated(self.delta)}"
+        of = f"in every class the share of {which} of '{self.attribute}'"
+        return f"{of} differs from {_share_in(self.reference)} by less than the factor e^{stated(self.delta)}"
+
+    def former_claims(self) -> tuple[str, ...]:
+        return (self.claim().replace(f"differs from {_share_in(self.reference)}", "changes"),)

@@ -122,16 +122,16 @@ class UniquenessByModel(WholeTableGuarantee):
 
     def claim(self) -> str:
         return (
-            f"{self.former_claim()} and if the people behind each class are negative binomial given its records, as the model "
-            "supposes; it understates where many combinations of values are rare in the population"
+            f"{self.former_claims()[0]} and if the people behind each class are negative binomial given its records, as the "
+            "model supposes; it understates where many combinations of values are rare in the population"
         )
 
-    def former_claim(self) -> str:
+    def former_claims(self) -> tuple[str, ...]:
         """The claim of earlier certificates, which named the drawing and not the whole model."""
         return (
             f"by a negative binomial model, at most {stated(self.share)} of the records belong to somebody who is unique in the "
             f"population, with {stated(self.confidence)} confidence, "
-            f"{_SAMPLED.format(fraction=stated(self.sampling_fraction))}"
+            f"{_SAMPLED.format(fraction=stated(self.sampling_fraction))}",
         )
 
 

@@ -19,7 +19,6 @@ from sfumato.core.guarantees.base import ANY_ADVERSARY, TOLERANCE, ClassGuarante
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity
 from sfumato.core.guarantees.likeness import BetaLikeness, DeltaDisclosure
 from sfumato.core.guarantees.population import DeltaPresence
-from sfumato.core.guarantees.risk import UniquenessByModel
 from sfumato.core.params import parameters
 from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Column, Schema
@@ -288,7 +287,7 @@ def _worded(claim: Claim, guarantee: ClassGuarantee, format: str) -> ClassGuaran
     said = (claim.promised, claim.adversary)
     if said == (guarantee.claim(), guarantee.adversary):
         return guarantee
-    if isinstance(guarantee, UniquenessByModel) and said == (guarantee.former_claim(), guarantee.adversary):
+    if said in {(words, guarantee.adversary) for words in guarantee.former_claims()}:
         return guarantee
     # the first versions did not say that a promise is about some values only
     about_some = getattr(guarantee, "protected_values", None) is not None and not isinstance(guarantee, AlphaKAnonymity)
@@ -302,9 +301,13 @@ def _first_wordings(guarantee: ClassGuarantee) -> set[tuple[str, str]]:
     now = (guarantee.claim(), guarantee.adversary)
     if isinstance(guarantee, DeltaDisclosure):
         name, most = guarantee.attribute, f"{guarantee.delta:.4g}"
-        return {now, (f"in every class the odds of each value of '{name}' change by less than the factor e^{most}", now[1])}
+        odds = f"in every class the odds of each value of '{name}' change by less than the factor e^{most}"
+        return {now, *((words, now[1]) for words in (*guarantee.former_claims(), odds))}
     if isinstance(guarantee, BetaLikeness):
-        return {now, (replace(guarantee, enhanced=False).claim(), now[1])}
+        return {
+            now,
+            *((words, now[1]) for each in (guarantee, replace(guarantee, enhanced=False)) for words in each.former_claims()),
+        }
     if isinstance(guarantee, DeltaPresence):
         return {now, (now[0], ANY_ADVERSARY)}
     return {now}
