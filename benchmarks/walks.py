@@ -2,7 +2,7 @@
 
 `python -m benchmarks.walks` prints a row for each walk with its bar. A module counts once, however often it is entered; a change
 of room is a function that calls a function of another room, counted once for each pair of functions. What is loaded before, the
-bodies of modules and the libraries below are no part of a walk.
+bodies of modules and the libraries below are no part of a walk, nor is what happens inside a kernel, compiled or not.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from types import FrameType
 from typing import Any
 
 import sfumato as sf
+from sfumato.kernels.compiled import every_kernel
 
 _PACKAGE = "sfumato."
 
@@ -36,6 +37,8 @@ class Walk:
     def __init__(self, work: Callable[[], object]) -> None:
         self.modules: set[str] = set()
         self.changes: set[tuple[str, str]] = set()
+        self._twins = {kernel.twin.__code__ for kernel in every_kernel()}
+        self._inside_twins = 0
         sys.setprofile(self._step)
         try:
             work()
@@ -43,8 +46,10 @@ class Walk:
             sys.setprofile(None)
 
     def _step(self, frame: FrameType, event: str, argument: Any) -> None:
+        if frame.f_code in self._twins:
+            self._inside_twins += {"call": 1, "return": -1}.get(event, 0)
         place = _place(frame)
-        if event != "call" or place is None:
+        if event != "call" or place is None or self._inside_twins:
             return
         self.modules.add(place[0])
         caller = frame.f_back
