@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +143,9 @@ def _run(folder: Path, engine: str, rows: int, limit: int | None = None) -> dict
     out = folder / f"stored-{engine}-{rows}"
     shutil.rmtree(out, ignore_errors=True)
     command = [sys.executable, "-m", "benchmarks.scale", engine, str(source), str(out), str(limit or 0)]
-    answer = subprocess.run(command, check=True, capture_output=True, text=True, env={**os.environ, "TMPDIR": str(folder)})
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    limited = partial(resource.setrlimit, resource.RLIMIT_DATA, (limit, limit)) if limit else None
+    answer = subprocess.run(command, check=True, capture_output=True, text=True, env=environment, preexec_fn=limited)
     shutil.rmtree(out, ignore_errors=True)
     told: dict[str, Any] = json.loads(answer.stdout.splitlines()[-1])
     if told["k"] < 5 or not told["accepted"]:
@@ -177,8 +179,6 @@ def main(engine: str, source: str, out: str, limit: str) -> None:
     from benchmarks.harness import one_thread
 
     one_thread()
-    if int(limit):
-        resource.setrlimit(resource.RLIMIT_DATA, (int(limit), int(limit)))
     people = _people(engine, Path(source), int(limit))
     key = Path(out).with_suffix(".key")
     start = time.perf_counter()

@@ -12,8 +12,11 @@ The names load on first use; they are listed in `__init__.pyi`, and `sf.find` lo
 from __future__ import annotations
 
 from sfumato.core.lazy import face, names_in_stub
+from sfumato.core.memory_limit import fit_arrow
 
 __version__ = "0.1.0"
+
+fit_arrow()
 
 NAMES = names_in_stub(__file__)
 __all__, __getattr__, __dir__ = face(__name__, NAMES)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from sfumato.core.errors import SourceError, reported_as
+from sfumato.core.memory_limit import memory_limit
 from sfumato.core.stopping import interrupted_on_stop
 from sfumato.core.temporary import HeldFolder, hold_temporary
 from sfumato.engines.canonical import canonical_table
@@ -149,18 +150,15 @@ class Connections:
 
 def _share_of_limit() -> str | None:
     """Half of what is left of what the system lets this process have, where it has a limit: DuckDB looks at the machine's memory
-    alone, and Arrow's usual allocator would reserve a gigabyte at once."""
-    import resource
-
-    limits = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_DATA, resource.RLIMIT_AS)]
-    finite = [limit for limit in limits if limit != resource.RLIM_INFINITY]
-    if not finite:
+    alone."""
+    limit = memory_limit()
+    if limit is None:
         return None
-    pa.set_memory_pool(pa.system_memory_pool())
+    pa.set_memory_pool(pa.system_memory_pool())  # for a limit that was set after Arrow was loaded
     used = 0
     with suppress(OSError, ValueError, IndexError):  # another system than Linux
-        used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
-    return f"{max(min(finite) - used, _LEAST_BYTES) // 2 // 1024}KiB"
+        used = int(Path("/proc/self/statm").read_text().split()[5]) * os.sysconf("SC_PAGE_SIZE")
+    return f"{max(limit - used, _LEAST_BYTES) // 2 // 1024}KiB"
 
 
 def _encrypts_spills(connection: duckdb.DuckDBPyConnection) -> bool:

@@ -8,12 +8,12 @@ numbers and with the columns that make them.
 from __future__ import annotations
 
 import re
-import resource
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import InputError, ParameterError
+from sfumato.core.memory_limit import memory_limit
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.expressions import Reference
 from sfumato.engines.plan import AggregateColumn, Group, Scan
@@ -92,8 +92,7 @@ def _at_hand() -> int:
         free = int(about["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
         pass
-    limits = [resource.getrlimit(each)[0] for each in (resource.RLIMIT_DATA, resource.RLIMIT_AS)]
-    return min([free, *(limit for limit in limits if limit != resource.RLIM_INFINITY)])
+    return min(free, memory_limit() or free)
 
 
 def _amount(size: int) -> str:
