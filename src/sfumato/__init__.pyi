@@ -17,7 +17,7 @@ from sfumato.workflow.verifying.verify import verify as verify
 
 # data
 from sfumato.data.schema import Column as Column
-from sfumato.data.hierarchy import Hierarchy as Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy as Hierarchy
 from sfumato.ledger.ledger import Ledger as Ledger
 from sfumato.data.microdata import Microdata as Microdata
 from sfumato.workflow.recipe import Recipe as Recipe

@@ -15,8 +15,8 @@ from sfumato.core.guarantees.k_anonymity import KAnonymity
 from sfumato.core.guarantees.population import DeltaPresence
 from sfumato.core.guarantees.risk import AverageRisk, UniquenessByModel
 from sfumato.data.class_table import encode
-from sfumato.data.hierarchy import Hierarchy
-from sfumato.data.values import text_of
+from sfumato.data.hierarchies.hierarchy import Hierarchy
+from sfumato.data.texts.values import text_of
 from sfumato.measures.guarantees.measure import measure
 from tests.conformance.problems import People
 

@@ -20,7 +20,7 @@ from sfumato.core.errors import Infeasible, VerificationFailed
 from sfumato.core.progress import silent
 from sfumato.data.schema import HierarchySpec
 from sfumato.measures.utility.range_shown import RangeShown
-from sfumato.workflow.verifying.transparency import refuse_other_facts
+from sfumato.workflow.verifying.stated.transparency import refuse_other_facts
 
 INTERVALS = HierarchySpec(intervals=(5.0, 10.0))
 ROWS = st.lists(

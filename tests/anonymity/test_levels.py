@@ -19,7 +19,7 @@ from sfumato.core.errors import Infeasible, SchemaError, Unsupported
 from sfumato.data.class_table import encode
 from sfumato.data.sample import write_sample
 from sfumato.data.schema import HierarchySpec
-from sfumato.data.values import text_of
+from sfumato.data.texts.values import text_of
 from tests.anonymity.brute_force import all_nodes, best_loss
 from tests.anonymity.test_lattice import LIMITS, asked_k
 from tests.conformance.problems import People, mixtures, people, released_rows, verdicts

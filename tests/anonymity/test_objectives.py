@@ -21,7 +21,7 @@ from sfumato.core.errors import Infeasible, ParameterError
 from sfumato.core.guarantees.risk import WholeTableGuarantee
 from sfumato.data.class_table import encode
 from sfumato.data.schema import HierarchySpec
-from sfumato.data.values import text_of
+from sfumato.data.texts.values import text_of
 from tests.anonymity.brute_force import _generalised, _kept_rows
 from tests.anonymity.test_lattice import asked_k
 from tests.conformance.problems import People, mixtures, people

@@ -11,7 +11,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import HierarchyError, HierarchyGap, InputError, ParameterError, SchemaError, Unsupported
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.schema import HierarchySpec
 
 DISEASES = {"q": list("aaaabbbb"), "s": ["HIV"] * 4 + ["HIV", "flu", "cold", "x"]}

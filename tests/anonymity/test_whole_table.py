@@ -23,7 +23,7 @@ from sfumato.core.binomial import fewest_unlikely, likely_at_most
 from sfumato.core.errors import Infeasible, ParameterError, SfumatoError, Unsupported
 from sfumato.data.class_table import encode
 from sfumato.data.schema import HierarchySpec
-from sfumato.data.values import text_of
+from sfumato.data.texts.values import text_of
 from sfumato.measures.guarantees.measure import measure
 from sfumato.report.summary import summary_lines
 from tests.conformance.problems import People, people, released_rows

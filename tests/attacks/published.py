@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from sfumato.core.view import View
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column, Schema
 

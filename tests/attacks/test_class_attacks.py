@@ -18,7 +18,7 @@ from sfumato.attacks.tables.classes import ClassAttack
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from sfumato.core.registry import every
 from sfumato.core.view import Attack, AttackResult, View
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column, Schema
 from sfumato.measures.risk.success import wilson

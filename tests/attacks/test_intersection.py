@@ -17,8 +17,8 @@ from sfumato import attacks
 from sfumato.attacks.several.intersection import as_stated, sensitive_candidates
 from sfumato.core.errors import InputError, MissingColumn, Unsupported
 from sfumato.core.view import View
-from sfumato.data import hierarchy_builders
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies import hierarchy_builders
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column, Schema
 from tests.attacks.published import bare, four_anonymous, six_anonymous

@@ -8,7 +8,7 @@ import pytest
 from sfumato import attacks
 from sfumato.attacks.several.coverage import covering, overlapping
 from sfumato.attacks.tables.meaning import TextMeaning, read
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from tests.attacks.published import bare
 
 VALUES = ["13001", "13099", "14853", "20", "29", "30", "130", "Ulm", None]

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sfumato.cli.main import run
-from sfumato.data.reading import Reading
 from sfumato.data.schema import Schema
+from sfumato.data.texts.reading import Reading
 from tests.first_hour.files import hospital
 
 SCHEMA = """dataset = "ward"

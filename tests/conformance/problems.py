@@ -22,7 +22,7 @@ from sfumato.core.outcome import Outcome
 from sfumato.data.microdata import Microdata
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.schema import Column, HierarchySpec, Schema
-from sfumato.data.values import text_of
+from sfumato.data.texts.values import text_of
 from sfumato.engines.memory import MemoryRelation
 from sfumato.measures.guarantees.examined import Measurement
 from sfumato.measures.guarantees.measure import measure_each

@@ -22,7 +22,7 @@ from sfumato.data.records import Records
 from sfumato.masking.base import Mask
 from sfumato.masking.transparency import VisibleTable
 from sfumato.workflow import named
-from sfumato.workflow.verifying.stated_methods import refuse_other_words
+from sfumato.workflow.verifying.stated.methods import refuse_other_words
 from tests.conformance.masks import (
     CATEGORIES,
     CERTAIN,

@@ -19,7 +19,7 @@ from sfumato.core.guarantees.risk import AverageRisk, KMapByModel, UniquenessByM
 from sfumato.core.guarantees.t_closeness import TCloseness
 from sfumato.data.class_table import encode
 from sfumato.data.schema import Schema
-from sfumato.data.values import text_of
+from sfumato.data.texts.values import text_of
 from sfumato.measures.guarantees.l_diversity import entropy
 from tests.conformance.methods import GUARANTEE_KINDS
 from tests.conformance.problems import People, people, verdicts

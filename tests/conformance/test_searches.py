@@ -20,7 +20,7 @@ from sfumato.core.guarantees.t_closeness import TCloseness
 from sfumato.core.outcome import Outcome
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, Schema
-from sfumato.data.values import text_of
+from sfumato.data.texts.values import text_of
 from sfumato.engines.memory import MemoryRelation
 from tests.conformance.methods import GUARANTEE_KINDS, SEARCHES, limit_of, variants
 from tests.conformance.problems import GUARANTEES, People, guarantee, knowing, mixtures, people, released_rows, verdicts

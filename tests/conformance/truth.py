@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy
 
 _RANGE = re.compile(r"^\[(-?[\d.]+), (-?[\d.]+)([\])])$")
 

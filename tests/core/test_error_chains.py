@@ -14,7 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError, SfumatoError, as_name, forgetting
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.workflow.recipe import Recipe
 

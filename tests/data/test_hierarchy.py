@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.core.errors import HierarchyError, HierarchyGap
-from sfumato.data import hierarchy_builders as builders
-from sfumato.data.hierarchy import Hierarchy, from_tree
+from sfumato.data.hierarchies import hierarchy_builders as builders
+from sfumato.data.hierarchies.hierarchy import Hierarchy, from_tree
 from sfumato.data.schema import Column, HierarchySpec
 
 WORKCLASS = {

@@ -9,8 +9,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import ParameterError
-from sfumato.data.date_format import DateFormat
-from sfumato.data.reading import Reading
+from sfumato.data.texts.date_format import DateFormat
+from sfumato.data.texts.reading import Reading
 
 
 @pytest.mark.parametrize("text", ["1 \u017fep 2020", "1 ju\u0274 2020", "1 \uff53ep 2020"])

@@ -18,14 +18,14 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import MissingColumn
-from sfumato.data import hierarchy_builders
-from sfumato.data.identifier_names import role_by_name, words_of
-from sfumato.data.identifier_patterns import PATTERNS, luhn
-from sfumato.data.profile import profile_table
-from sfumato.data.readers import read_file
+from sfumato.data.hierarchies import hierarchy_builders
+from sfumato.data.profiling.identifier_names import role_by_name, words_of
+from sfumato.data.profiling.identifier_patterns import PATTERNS, luhn
+from sfumato.data.profiling.profile import profile_table
+from sfumato.data.profiling.suggested_schema import nested_widths, starting_schema
+from sfumato.data.readers.files import read_file
 from sfumato.data.schema import Schema
-from sfumato.data.suggested_schema import nested_widths, starting_schema
-from sfumato.data.values import text_of
+from sfumato.data.texts.values import text_of
 from tests.examples import examples
 
 CANARY = "canary-7f3a"

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.core.errors import HierarchyError, InputError, MissingColumn, SchemaError
-from sfumato.data.hierarchy import Hierarchy, from_tree
-from sfumato.data.level_sizes import level_sizes
-from sfumato.data.proposed_hierarchy import MOST_VALUES, ProposedHierarchy, refuse_too_many
+from sfumato.data.hierarchies.hierarchy import Hierarchy, from_tree
+from sfumato.data.hierarchies.level_sizes import level_sizes
+from sfumato.data.hierarchies.proposed_hierarchy import MOST_VALUES, ProposedHierarchy, refuse_too_many
 from sfumato.data.schema import HierarchySpec, Schema
 from sfumato.data.schema_edits import hierarchy_line, write_hierarchy
 from tests.examples import examples
@@ -91,7 +91,7 @@ def test_no_value_is_in_the_repr() -> None:
 def test_whatever_the_values_the_schema_reads_the_file_again(values: list[str]) -> None:
     import tempfile
 
-    from sfumato.data.hierarchy_builders import build
+    from sfumato.data.hierarchies.hierarchy_builders import build
     from sfumato.data.schema import Column
 
     made = begun(values=tuple(values), counts=(1,) * len(values), placed=dict.fromkeys(values, ("G",)), listed={})

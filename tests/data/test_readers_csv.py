@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.core.errors import ParameterError, SfumatoError, SourceError
-from sfumato.data.read_result import ReadResult
-from sfumato.data.readers import read_file
+from sfumato.data.readers.files import read_file
+from sfumato.data.readers.read_result import ReadResult
 from sfumato.data.schema import Column, Schema
 from tests.examples import examples
 
@@ -288,7 +288,7 @@ def test_threads_of_the_parser_hold_no_python_function(tmp_path: Path, monkeypat
         calls.append((options["read_options"].use_threads, options["parse_options"].invalid_row_handler))
         return parse(*args, **options)
 
-    monkeypatch.setattr("sfumato.data.readers_csv.pa_csv.read_csv", watched)
+    monkeypatch.setattr("sfumato.data.readers.csv_files.pa_csv.read_csv", watched)
     with pytest.raises(SourceError, match="1 line does not have 2 cells"):
         read(tmp_path, "a,b\n1,2\n1,2,3\n")
     assert [threads for threads, _ in calls] == [True, False]

@@ -19,8 +19,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.core.errors import MissingExtra, ParameterError, SfumatoError, SourceError
-from sfumato.data.readers import read_file
-from sfumato.data.readers_frames import from_frame, is_frame
+from sfumato.data.readers.files import read_file
+from sfumato.data.readers.frames import from_frame, is_frame
 from sfumato.data.schema import Column, Schema
 from tests.examples import examples
 
@@ -57,7 +57,7 @@ TEXT = pa.dictionary(pa.int32(), pa.string())
     ],
 )
 def test_every_arrow_type_has_one_of_six_kinds(array: pa.Array, kind: str, texts: list[str | None]) -> None:
-    from sfumato.data.values import text_of
+    from sfumato.data.texts.values import text_of
 
     result = from_frame(pa.table({"x": array}))
     assert result.columns["x"].type == kind

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import ParameterError, RecipeError, SchemaError, SfumatoError, SourceError, Unsupported
-from sfumato.data.date_format import DateFormat
-from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Schema
+from sfumato.data.texts.date_format import DateFormat
+from sfumato.data.texts.reading import PLAIN, Reading
 from sfumato.workflow.recipe import Recipe
 from tests.examples import examples
 

@@ -12,12 +12,12 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError
-from sfumato.data import hierarchy_builders
-from sfumato.data.profile import profile_table
-from sfumato.data.readers import read_file
+from sfumato.data.hierarchies import hierarchy_builders
+from sfumato.data.profiling.profile import profile_table
+from sfumato.data.readers.files import read_file
 from sfumato.data.sample import sample_schema, sample_table, write_sample
 from sfumato.data.schema import Schema
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 
 
 @pytest.fixture(scope="module")

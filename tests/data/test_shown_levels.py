@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sfumato.data import hierarchy_builders
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies import hierarchy_builders
+from sfumato.data.hierarchies.hierarchy import Hierarchy
+from sfumato.data.hierarchies.shown_levels import ShownLevel
 from sfumato.data.schema import Column, HierarchySpec
-from sfumato.data.shown_levels import ShownLevel
 
 DAYS = [str(np.datetime64("1969-12-30") + 97 * i) for i in range(80)]
 DECIMALS = ["0.1", "0.3", "0.6", "1e-7", "12345678.9", "-4.25", "7"]

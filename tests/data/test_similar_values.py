@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.core.errors import HierarchyError, ParameterError
-from sfumato.data import similar_values
-from sfumato.data.group_lists import looked_up, parse_groups
-from sfumato.data.similar_values import MOST_VALUES, edit_distance, nearest_values, plain_words, similar_groups
+from sfumato.data.hierarchies import similar_values
+from sfumato.data.hierarchies.group_lists import looked_up, parse_groups
+from sfumato.data.hierarchies.similar_values import MOST_VALUES, edit_distance, nearest_values, plain_words, similar_groups
 from tests.examples import examples
 
 

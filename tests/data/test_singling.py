@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.data.singling import FEW, MANY, few_to_keep, singling_order
+from sfumato.data.profiling.singling import FEW, MANY, few_to_keep, singling_order
 
 
 def order_of(columns: dict[str, list[int]]) -> list[tuple[str, float, float]]:

@@ -12,10 +12,10 @@ import pytest
 import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.core.errors import Unsupported
-from sfumato.data.profile import profile_table
+from sfumato.data.profiling.profile import profile_table
+from sfumato.data.profiling.suggested_schema import proposal_reasons, starting_schema
 from sfumato.data.records import CategoryColumn, Records
 from sfumato.data.schema import Column, Schema
-from sfumato.data.suggested_schema import proposal_reasons, starting_schema
 
 ROWS = 300
 

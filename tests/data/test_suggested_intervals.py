@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.data import hierarchy_builders
-from sfumato.data.profile import profile_table
+from sfumato.data.hierarchies import hierarchy_builders
+from sfumato.data.hierarchies.shown_levels import ShownLevel
+from sfumato.data.profiling.profile import profile_table
+from sfumato.data.profiling.suggested_intervals import FINEST_INTERVALS, fullest_interval, nested_widths, quantile_cuts
+from sfumato.data.profiling.suggested_schema import proposal_reasons, starting_schema
 from sfumato.data.schema import Column, HierarchySpec, Schema
-from sfumato.data.shown_levels import ShownLevel
-from sfumato.data.suggested_intervals import FINEST_INTERVALS, fullest_interval, nested_widths, quantile_cuts
-from sfumato.data.suggested_schema import proposal_reasons, starting_schema
 from sfumato.measures.guarantees.cover import interval_of
 
 ROWS = 2_000

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.core.errors import SfumatoError
+from sfumato.data.profiling.suggested_reading import SuggestedReading, suggest_reading
 from sfumato.data.schema import Schema
-from sfumato.data.suggested_reading import SuggestedReading, suggest_reading
 from tests.examples import examples
 
 CANARY = "canary-7f3a"

@@ -10,8 +10,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import SchemaError
+from sfumato.data.profiling.suggested_schema import starting_schema
 from sfumato.data.schema import Column, Schema
-from sfumato.data.suggested_schema import starting_schema
 from sfumato.workflow.inspect import inspect
 
 
@@ -199,7 +199,7 @@ def test_a_name_that_says_person_and_never_repeats_is_an_identifier() -> None:
 
 
 def test_what_the_schema_says_is_kept() -> None:
-    from sfumato.data.profile import profile_table
+    from sfumato.data.profiling.profile import profile_table
 
     given = sf.read(visits(), schema={"dataset": "d", "columns": {"patient_id": {"role": "quasi"}}})
     assert profile_table(given).column("patient_id").role == "quasi"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.core.errors import ParameterError
-from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy
 from sfumato.data.value_kinds import countries, icd10, isco08, listing, nace2, postcodes, telephones
 from tests.examples import examples
 

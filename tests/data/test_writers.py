@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from sfumato.core.errors import SourceError, Unsupported
 from sfumato.data import writers
-from sfumato.data.readers import from_frame, read_file
+from sfumato.data.readers.files import from_frame, read_file
 from sfumato.data.schema import Column, Schema
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 from tests.examples import examples
 from tests.faults.test_disk_and_kill import files_no_longer_than
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import SchemaError
-from sfumato.data.decimals import exact_text, plain_text
+from sfumato.data.texts.decimals import exact_text, plain_text
 from sfumato.engines.distinct_units import distinct_units
 from sfumato.engines.memory import MemoryRelation
 

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
-from sfumato.data.number_codes import without_number_codes
 from sfumato.data.relation import Relation
+from sfumato.data.texts.number_codes import without_number_codes
 from sfumato.engines.plan import Field, Scan
 from sfumato.engines.sql.compile import PhysicalTable, compile_plan
 from sfumato.engines.sql.relation import lenient

@@ -16,11 +16,11 @@ import pytest
 import sfumato as sf
 from sfumato.core import registry
 from sfumato.data.schema import Column, HierarchySpec, Schema
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 from sfumato.data.writers import write_csv
 from sfumato.workflow.publishing import figures
 from sfumato.workflow.publishing.released_form import released_form
-from sfumato.workflow.verifying.transparency import RANGES
+from sfumato.workflow.verifying.stated.transparency import RANGES
 from tests.faults.forging import refused, restate
 from tests.faults.test_forged_words import Edit, forged
 

@@ -34,7 +34,7 @@ from sfumato.workflow.publishing.publish import publish
 from sfumato.workflow.publishing.released_form import released_form
 from sfumato.workflow.publishing.written_files import pretty
 from sfumato.workflow.verifying.folder_rows import DATA_FILES
-from sfumato.workflow.verifying.transparency import KNOWS_THE_METHOD
+from sfumato.workflow.verifying.stated.transparency import KNOWS_THE_METHOD
 from tests.faults.forging import change, claim, refused, restate, rewrite
 from tests.workflow.people import people
 
@@ -315,7 +315,7 @@ def longer_writer(old: bytes) -> bytes:
 def last_page(edit: Callable[[bytes, bytes], tuple[bytes, bytes]], *, unpacked: bool = True) -> Forge:
     """Another header or body of the last page; the sizes in the footer are made to fit. `unpacked` says that what grows counts
     as unpacked too, as headers do."""
-    from sfumato.workflow.verifying.parquet_parts import struct_of
+    from sfumato.workflow.verifying.parquet.parts import struct_of
 
     def forge(public: Path) -> None:
         content = (public / "data.parquet").read_bytes()
@@ -412,7 +412,7 @@ def test_a_file_of_another_version_is_compared_part_by_part(made: Path, tmp_path
 def test_a_hidden_number_in_a_dictionary_is_found(made: Path, tmp_path: Path) -> None:
     """No library shows the dictionary of a column of numbers; its page is read byte by byte."""
     from sfumato.core.errors import VerificationFailed
-    from sfumato.workflow.verifying.parquet_parts import refuse_other_parts
+    from sfumato.workflow.verifying.parquet.parts import refuse_other_parts
 
     shown = pa.table({"age": pa.array([5, 5, 7, 7])})
     write_file(shown, tmp_path / "shown.parquet")
@@ -1027,7 +1027,7 @@ def test_what_nobody_can_check_is_called_that(made: Path) -> None:
 def card_again(public: Path) -> str:
     """The page as the changed certificate makes it."""
     from sfumato.core.certificate import Certificate
-    from sfumato.data.readers import read_file
+    from sfumato.data.readers.files import read_file
     from sfumato.workflow.publishing.cards import public_card
 
     certificate = Certificate.from_mapping(json.loads((public / "certificate.json").read_text()))

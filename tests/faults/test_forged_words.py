@@ -16,8 +16,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.attacks.tables.meaning import read
-from sfumato.data.column_types import _parse
 from sfumato.data.schema import Column, Schema
+from sfumato.data.texts.column_types import _parse
 from sfumato.masking import transparency
 from sfumato.workflow.publishing.cards import public_card
 from sfumato.workflow.publishing.publish import publish

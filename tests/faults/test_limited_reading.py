@@ -20,7 +20,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import InputError, LedgerError, ParameterError, SfumatoError, SourceError, VerificationFailed
-from sfumato.data import expanding
+from sfumato.data.readers import expanding
 from sfumato.workflow.attacking import outputs as attacking_outputs
 from sfumato.workflow.attacking import releases as attacking
 from sfumato.workflow.publishing import signing

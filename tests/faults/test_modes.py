@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import sfumato as sf
-from sfumato.data import hierarchy_builders
+from sfumato.data.hierarchies import hierarchy_builders
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.workflow.publishing.publish import publish
 from tests.workflow.people import files, people, release, table

@@ -83,7 +83,7 @@ def test_infinite_bounds_and_long_texts_are_no_fault(tmp_path: Path) -> None:
     }
     table = people(20).table().select(["age"]).append_column("code", people(20).table().column("zip"))
     assert sf.protect(table, sf.KAnonymity(2), sf.Lattice(suppression=0.5), schema={"columns": columns}).data.num_rows > 0
-    from sfumato.data.hierarchy_builders import from_mask
+    from sfumato.data.hierarchies.hierarchy_builders import from_mask
 
     assert len(from_mask(["x" * 400, "y"], alphabet=26).rows()[0]) > 300
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import ParameterError, Unsupported
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.schema import HierarchySpec
 from sfumato.measures.guarantees import class_distances, thresholds
 from sfumato.measures.guarantees.compared import Compared
@@ -43,7 +43,7 @@ def shares(counts: list[int]) -> np.ndarray:
 
 
 def tree() -> Hierarchy:
-    from sfumato.data.hierarchy import from_tree
+    from sfumato.data.hierarchies.hierarchy import from_tree
 
     return from_tree(TREE)
 
@@ -80,7 +80,7 @@ def test_a_tables_distances_are_the_largest_of_its_classes(classes: list[dict[st
     spec = HierarchySpec(tree={**TREE, "h": []})
     schema = grouped_schema(hierarchy=spec)
     ordered_schema = grouped_schema(order=tuple(VALUES + "h"))
-    from sfumato.data.hierarchy import from_tree
+    from sfumato.data.hierarchies.hierarchy import from_tree
     from sfumato.measures.guarantees.reference import ReferenceDistribution
 
     whole = from_tree({**TREE, "h": []})

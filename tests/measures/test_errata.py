@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
-from sfumato.data import hierarchy_builders
+from sfumato.data.hierarchies import hierarchy_builders
 from sfumato.data.schema import Column
 from sfumato.measures.guarantees.distances import emd_ordered
 from sfumato.measures.guarantees.l_diversity import effective_l, infimum_c, is_recursive

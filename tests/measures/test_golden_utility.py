@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from sfumato.data import hierarchy_builders
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies import hierarchy_builders
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.measures.utility.distortion import Distortion

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.registry import find
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.masked import Masked
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import HierarchySpec
@@ -231,7 +231,7 @@ def test_machine_learning_needs_a_feature() -> None:
 @pytest.mark.data
 def test_loss_of_a_known_recoding_of_adult(data_dir: Path) -> None:
     """Age to level 1 alone: the loss is that of its hierarchy, averaged over the nine attributes."""
-    from sfumato.data.hierarchy import Hierarchy
+    from sfumato.data.hierarchies.hierarchy import Hierarchy
 
     folder = data_dir / "adult"
     rows = pyarrow.csv.read_csv(folder / "adult.csv", parse_options=pyarrow.csv.ParseOptions(delimiter=";"))

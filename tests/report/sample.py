@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.view import AttackResult, Score
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Schema
 from sfumato.report.content import Answer, CardContent

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.errors import InputError, ParameterError
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from sfumato.report.figures.class_sizes import class_sizes, one_two_five, risk_profile

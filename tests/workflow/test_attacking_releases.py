@@ -18,10 +18,10 @@ from sfumato.cli.main import run
 from sfumato.core.errors import SfumatoError
 from sfumato.core.registry import every
 from sfumato.core.view import AttackResult, View
-from sfumato.data.hierarchy_builders import build
+from sfumato.data.hierarchies.hierarchy_builders import build
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column, HierarchySpec, Schema
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 from sfumato.workflow.attacking.outputs import attack_outputs
 from tests.workflow.attacked import attack_folder
 

@@ -12,9 +12,9 @@ import pytest
 import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.core.errors import SfumatoError, SourceError, Unsupported
-from sfumato.data.read_result import are_numbers
+from sfumato.data.profiling.suggested_schema import starting_schema
+from sfumato.data.readers.read_result import are_numbers
 from sfumato.data.schema import Schema
-from sfumato.data.suggested_schema import starting_schema
 
 VISITS = "patient id,sex,country,note\n" + "".join(f"P{n // 2:03},{'MF'[n % 2]},DE,note {n}\n" for n in range(80))
 RECORDS = "".join(f"{n % 2};{n % 7};{n};{90 - n}\n" for n in range(12, 60))

@@ -17,7 +17,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.report.summary import summary_lines
 from sfumato.workflow.earlier.comparing import ADDS_UP
-from sfumato.workflow.verifying.stated_comparison import refuse_other_comparison
+from sfumato.workflow.verifying.stated.comparison import refuse_other_comparison
 
 DRAW = np.random.default_rng(0)
 AGES = DRAW.permutation(np.arange(1000, 1100))

@@ -12,8 +12,8 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import InputError, VerificationFailed
-from sfumato.data.hierarchy import from_tree
-from sfumato.data.hierarchy_builders import build
+from sfumato.data.hierarchies.hierarchy import from_tree
+from sfumato.data.hierarchies.hierarchy_builders import build
 from sfumato.data.schema import Column, HierarchySpec
 from sfumato.wire.signatures import SigningKey
 from sfumato.workflow.publishing.written_files import pretty
@@ -207,7 +207,7 @@ def test_csv_with_awkward_values_reads_back_the_same(tmp_path: Path) -> None:
     described = sf.Schema.of("odd", quasi=["zip"], plain=["marital status, née"], sensitive=["job"])
     made = sf.protect(sf.read(awkward, described), sf.KAnonymity(5), sf.Lattice())
     made.save(tmp_path / "out", format="csv")
-    from sfumato.data.readers import read_file
+    from sfumato.data.readers.files import read_file
 
     back = read_file(tmp_path / "out" / "public" / "data.csv", made.schema).table
     assert back.to_pylist() == made.data.to_pylist()

@@ -13,12 +13,12 @@ import pytest
 import sfumato as sf
 from sfumato.core.certificate import FIRST_FORMAT, Certificate
 from sfumato.core.registry import every
-from sfumato.data.read_result import UNREADABLE
+from sfumato.data.readers.read_result import UNREADABLE
 from sfumato.dp import Session
 from sfumato.ledger import Ledger, LossAmount
 from sfumato.workflow.publishing.publish import publish
-from sfumato.workflow.verifying.stated_details import details_of, refuse_other_details
-from sfumato.workflow.verifying.stated_results import RESULT_DIGEST, check_stated_result
+from sfumato.workflow.verifying.stated.details import details_of, refuse_other_details
+from sfumato.workflow.verifying.stated.results import RESULT_DIGEST, check_stated_result
 from sfumato.workflow.verifying.verification import Finding
 from tests.faults.forging import change, rewrite
 

@@ -21,7 +21,7 @@ from sfumato.engines.duckdb.relation import DuckDBRelation
 from sfumato.engines.write import write_table
 from sfumato.masking.base import Mask
 from sfumato.workflow.earlier.comparing import ADDS_UP
-from sfumato.workflow.verifying.transparency import MISSING_SHOWN, SAMPLE
+from sfumato.workflow.verifying.stated.transparency import MISSING_SHOWN, SAMPLE
 from tests.workflow.people import schema, table
 
 MASKS: dict[str, Mask] = {

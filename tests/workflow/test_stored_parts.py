@@ -23,8 +23,10 @@ from sfumato.measures.guarantees.measure import measure_each, measure_grouped
 from sfumato.wire.merkle import tree_root
 from sfumato.workflow.publishing.claims import tying_pseudonyms
 from sfumato.workflow.publishing.released_form import in_one_type, in_order_of_content, released_form
-from sfumato.workflow.verifying import stored_form, stored_parts, untrusted
-from sfumato.workflow.verifying.stored_parts import StoredFile, grouped_parts, merkle_root, part_name, read_manifest
+from sfumato.workflow.verifying import untrusted
+from sfumato.workflow.verifying.stored import form as stored_form
+from sfumato.workflow.verifying.stored import parts as stored_parts
+from sfumato.workflow.verifying.stored.parts import StoredFile, grouped_parts, merkle_root, part_name, read_manifest
 
 ALPHABET = np.array(list("abcdefghijklmnopqrstuvwxyz234567"))
 SCHEMA = Schema(

@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.core.errors import VerificationFailed
-from sfumato.workflow.verifying.parquet_bytes import footer_fields
-from sfumato.workflow.verifying.stored_form import stored_form
-from sfumato.workflow.verifying.stored_parts import StoredFile, part_name
+from sfumato.workflow.verifying.parquet.published import footer_fields
+from sfumato.workflow.verifying.stored.form import stored_form
+from sfumato.workflow.verifying.stored.parts import StoredFile, part_name
 from tests.workflow.test_stored_parts import describe, put, read, refused, rows, write_arrow, write_duckdb
 
 LONG = "äö€𝄞" * 40

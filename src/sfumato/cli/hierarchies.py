@@ -17,8 +17,8 @@ from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import percent
 
 if TYPE_CHECKING:
-    from sfumato.data.level_sizes import LevelSize
-    from sfumato.data.proposed_hierarchy import ProposedHierarchy
+    from sfumato.data.hierarchies.level_sizes import LevelSize
+    from sfumato.data.hierarchies.proposed_hierarchy import ProposedHierarchy
     from sfumato.data.schema import HierarchySpec
 
 _SHOW = "show"

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.core.declared import declarations
-from sfumato.data.reading import Reading, stated_reading
+from sfumato.data.texts.reading import Reading, stated_reading
 
 #: The name of the parameter of a command that takes what was said.
 _PARAMETER = "reading"

@@ -71,7 +71,7 @@ def inspect(
     reading: PlainDict,
 ) -> None:
     """Profile a table: what each column holds, who stands out, and a schema to start from; or check a schema against it."""
-    from sfumato.data.suggested_schema import proposal_reasons, with_quasi
+    from sfumato.data.profiling.suggested_schema import proposal_reasons, with_quasi
     from sfumato.report.wording import counted
     from sfumato.workflow.inspect import about_many, dataset_id
     from sfumato.workflow.inspect import inspect as run
@@ -194,7 +194,7 @@ def protect(
     reading: PlainDict,
 ) -> None:
     """Protect a table, verify what was written and save the release."""
-    from sfumato.data.read_result import NAMED_BY_A_RECORD, are_numbers
+    from sfumato.data.readers.read_result import NAMED_BY_A_RECORD, are_numbers
     from sfumato.engines.write import DEFAULT_TABLE
 
     described = None if method is None else _inline(method)

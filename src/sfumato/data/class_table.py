@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import HierarchyError, MissingColumn, SchemaError, Unsupported, all_at_once
-from sfumato.data import hierarchy_builders
-from sfumato.data.hierarchy import Hierarchy
-from sfumato.data.hierarchy_builders import by_frequency, tree_over
+from sfumato.data.hierarchies import hierarchy_builders
+from sfumato.data.hierarchies.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy_builders import by_frequency, tree_over
+from sfumato.data.hierarchies.level_limits import LevelLimits
 from sfumato.data.item_sets import ItemSets
-from sfumato.data.level_limits import LevelLimits
 from sfumato.data.microdata import Microdata
 from sfumato.data.recoding import Shown
 from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
 from sfumato.data.schema import Column, Schema
-from sfumato.data.values import as_numbers, sorted_set, texts
+from sfumato.data.texts.values import as_numbers, sorted_set, texts
 from sfumato.kernels.classes.grouping import group_columns
 
 if TYPE_CHECKING:

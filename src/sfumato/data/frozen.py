@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, Va
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from sfumato.core.errors import ParameterError
-from sfumato.data.reading import Reading
+from sfumato.data.texts.reading import Reading
 
 
 class Frozen(BaseModel):

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sfumato.core.errors import HierarchyError
-from sfumato.data import hierarchy_builders
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies import hierarchy_builders
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.schema import Column
-from sfumato.data.values import split
+from sfumato.data.texts.values import split
 from sfumato.kernels.classes.item_recoding import ItemTree
 
 

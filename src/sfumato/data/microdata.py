@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Schema
 
@@ -50,7 +50,7 @@ class Microdata:
         """All rows as an Arrow table in memory; sets of items are written in one way, so that equal ones are equal."""
         import pyarrow as pa
 
-        from sfumato.data.values import sorted_sets
+        from sfumato.data.texts.values import sorted_sets
 
         return sorted_sets(pa.Table.from_batches(list(self.relation.batches()), schema=self.relation.schema()), self.schema)
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, Unsupported, all_at_once
 from sfumato.data.schema import Column, Schema
-from sfumato.data.values import CodedText, as_numbers
+from sfumato.data.texts.values import CodedText, as_numbers
 
 Kind = Literal["number", "ordered", "category"]
 Real = NDArray[np.float64]

@@ -125,7 +125,7 @@ def sample_schema() -> Schema:
 
 def write_sample(folder: str | Path, rows: int = 50_000, seed: int = 1) -> tuple[Path, Path]:
     """Write `people.csv`, its schema `people.toml` and two hierarchy files; returns the first two paths."""
-    from sfumato.data.hierarchy import from_tree
+    from sfumato.data.hierarchies.hierarchy import from_tree
     from sfumato.data.writers import atomic_path, write_csv
 
     target = Path(folder)

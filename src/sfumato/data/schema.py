@@ -17,7 +17,7 @@ from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.texts import text_list
 from sfumato.data.frozen import Frozen as Frozen
 from sfumato.data.frozen import ReadingField
-from sfumato.data.reading import PLAIN, Reading
+from sfumato.data.texts.reading import PLAIN, Reading
 
 Role = Literal["identifier", "quasi", "sensitive", "plain", "weight", "unit"]
 Type = Literal["string", "integer", "number", "boolean", "date", "datetime"]
@@ -370,7 +370,7 @@ class Schema(Frozen):
         >>> ages.with_levels(least={"age": 1}).columns["age"].least_level
         1
         """
-        from sfumato.data.level_limits import limited_columns
+        from sfumato.data.hierarchies.level_limits import limited_columns
 
         return self.replace(columns=limited_columns(self, least or {}, greatest or {}))
 

@@ -13,7 +13,7 @@ from sfumato.core.outcome import Outcome
 from sfumato.core.progress import Progress
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
-from sfumato.data.read_result import UNREADABLE
+from sfumato.data.readers.read_result import UNREADABLE
 from sfumato.dp.algorithms.base import Algorithm
 from sfumato.dp.book import Book, drawn
 from sfumato.dp.protected_unit import as_decided

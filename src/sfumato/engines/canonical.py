@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import SourceError, raise_alone
-from sfumato.data.decimals import nearest_floats
-from sfumato.data.values import valid_texts
+from sfumato.data.texts.decimals import nearest_floats
+from sfumato.data.texts.values import valid_texts
 from sfumato.engines.expressions import Kind
 
 TEXT = pa.dictionary(pa.int32(), pa.string())

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pyarrow as pa
 
 from sfumato.core.errors import SchemaError
-from sfumato.data.decimals import exact_text
 from sfumato.data.relation import Relation
+from sfumato.data.texts.decimals import exact_text
 from sfumato.engines.expressions import Kind
 
 #: Decimals of at most this many digits, none of them behind the point, are 64-bit integers.

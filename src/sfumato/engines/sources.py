@@ -16,13 +16,13 @@ from sfumato.core.errors import ParameterError, SourceError, Unsupported, forget
 from sfumato.core.plain_data import Plain
 from sfumato.core.plain_files import refuse_special
 from sfumato.data.microdata import Microdata
-from sfumato.data.reading import PLAIN, Reading, stated_reading
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Column, Schema, Type
+from sfumato.data.texts.reading import PLAIN, Reading, stated_reading
 from sfumato.engines.address import is_postgres_url, redacted
 
 if TYPE_CHECKING:
-    from sfumato.data.read_result import Unreadable
+    from sfumato.data.readers.read_result import Unreadable
     from sfumato.engines.sql.relation import SqlRelation
 
 Engine = Literal["memory", "duckdb", "postgres", "spark"]
@@ -226,7 +226,7 @@ def _refuse_texts(relation: SqlRelation, asked: _Asked) -> None:
 
 
 def _file(path: Path, asked: _Asked) -> Microdata:
-    from sfumato.data.readers import read_file
+    from sfumato.data.readers.files import read_file
     from sfumato.engines.duckdb.relation import DuckDBRelation, is_database
     from sfumato.engines.memory import MemoryRelation
 
@@ -261,7 +261,7 @@ def _file(path: Path, asked: _Asked) -> Microdata:
 
 
 def _frame(source: Any, asked: _Asked) -> Microdata:
-    from sfumato.data.readers import from_frame
+    from sfumato.data.readers.files import from_frame
     from sfumato.engines.memory import MemoryRelation
 
     if asked.engine not in (None, "memory"):
@@ -276,7 +276,7 @@ def _frame(source: Any, asked: _Asked) -> Microdata:
 
 def retyped(texts: Microdata, schema: Schema) -> Microdata:
     """A text file that was read as texts, with the types that they have as the schema says that they are written."""
-    from sfumato.data.read_result import RawTable, finish
+    from sfumato.data.readers.read_result import RawTable, finish
     from sfumato.engines.memory import MemoryRelation
 
     table = texts.table()
@@ -289,7 +289,7 @@ def retyped(texts: Microdata, schema: Schema) -> Microdata:
 
 def _in_memory(data: Microdata, schema: Schema | None, reading: Reading, unreadable: Unreadable) -> Microdata:
     """The rows brought into this process, where every declared conversion is possible."""
-    from sfumato.data.readers import from_frame
+    from sfumato.data.readers.files import from_frame
     from sfumato.engines.date_limits import refuse_other_years
     from sfumato.engines.distinct_units import distinct_units, rounded
     from sfumato.engines.memory import MemoryRelation

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from sfumato.dp.mechanisms.laws import laplace_density, laplace_ratio
+from sfumato.dp.mechanisms.noise.laws import laplace_density, laplace_ratio
 from sfumato.report.figures.drawing import ACCENT, INK, MUTED, PALE, SECOND, board, finished, tidy_axes
 
 _SHIFTS = ((0, INK), (1, ACCENT), (2, SECOND))

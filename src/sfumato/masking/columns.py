@@ -16,7 +16,7 @@ from sfumato.core.ranges import Each, Text
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records
 from sfumato.data.schema import Schema
-from sfumato.data.values import CodedText
+from sfumato.data.texts.values import CodedText
 
 if TYPE_CHECKING:
     from sfumato.engines.sources import TableLike

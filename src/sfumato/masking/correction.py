@@ -24,7 +24,7 @@ from sfumato.core.plain_data import Plain
 from sfumato.data.masked import Masked
 from sfumato.data.records import Records
 from sfumato.data.schema import Schema
-from sfumato.data.values import CodedText
+from sfumato.data.texts.values import CodedText
 from sfumato.kernels.changes.recovered_frequencies import recovered_frequencies
 from sfumato.masking.columns import strata_of
 from sfumato.masking.noise.moments import known_means, pairwise_covariance

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.plain_data import Plain
 from sfumato.data.records import NumberColumn, Records, kind_of
 from sfumato.data.schema import Schema
-from sfumato.data.values import CodedText
+from sfumato.data.texts.values import CodedText
 from sfumato.masking.columns import strata_of
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.params import parameters
 from sfumato.core.plain_data import Plain, PlainDict
-from sfumato.data.hierarchy import ROOT
+from sfumato.data.hierarchies.hierarchy import ROOT
 from sfumato.data.microdata import Microdata
-from sfumato.data.reading import PLAIN, Reading, stated_options
 from sfumato.data.schema import Column, Schema
+from sfumato.data.texts.reading import PLAIN, Reading, stated_options
 from sfumato.measures.guarantees.examined import ExaminedTable, Measurement
 from sfumato.measures.guarantees.overview import TableMeasures
 from sfumato.report.check_words import measured_lines
@@ -259,7 +259,7 @@ def _stated_schema(schema: SchemaLike | None, table: Any) -> Schema | None:
 
 
 def _guessed(rows: pa.Table) -> tuple[Schema, list[str]]:
-    from sfumato.data.profile import profile_table
+    from sfumato.data.profiling.profile import profile_table
 
     roles = {column.name: column.role for column in profile_table(rows).columns}
     quasi = [name for name, role in roles.items() if role == "quasi"]

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import MissingColumn, ParameterError, SchemaError
 from sfumato.core.plain_data import Plain, PlainDict
-from sfumato.data import hierarchy_builders
-from sfumato.data.hierarchy import Hierarchy
-from sfumato.data.level_sizes import level_sizes
+from sfumato.data.hierarchies import hierarchy_builders
+from sfumato.data.hierarchies.hierarchy import Hierarchy
+from sfumato.data.hierarchies.level_sizes import level_sizes
 from sfumato.data.relation import COUNT
 from sfumato.data.schema import Schema
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 
 if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata

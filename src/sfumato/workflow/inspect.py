@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.errors import InputError, SourceError, forgetting
 from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
-from sfumato.data.profile import Profile, profile_table
-from sfumato.data.reading import PLAIN, stated_reading
+from sfumato.data.profiling.profile import Profile, profile_table
+from sfumato.data.profiling.suggested_reading import SuggestedReading
 from sfumato.data.schema import Column, Role, Schema
-from sfumato.data.suggested_reading import SuggestedReading
-from sfumato.data.values import texts
+from sfumato.data.texts.reading import PLAIN, stated_reading
+from sfumato.data.texts.values import texts
 
 if TYPE_CHECKING:
     from sfumato.engines.sources import TableLike
@@ -55,7 +55,7 @@ def inspect(
 
 def suggested(source: TableLike, table: str | None = None, **reading: object) -> Microdata:
     """The table with the roles that its profile suggests, for a first look; its owner should check them."""
-    from sfumato.data.suggested_schema import starting_schema
+    from sfumato.data.profiling.suggested_schema import starting_schema
     from sfumato.engines.sources import read
 
     data, suggestion = _look(source, table, reading)
@@ -66,7 +66,7 @@ def suggested(source: TableLike, table: str | None = None, **reading: object) ->
 
 def with_roles(source: TableLike, roles_of: Callable[[Sequence[str]], Mapping[str, Role]]) -> Microdata:
     """The table with roles that its owner decided, by the names of its columns; types and hierarchies follow from its values."""
-    from sfumato.data.suggested_schema import starting_schema
+    from sfumato.data.profiling.suggested_schema import starting_schema
     from sfumato.engines.sources import read
 
     source = source.read_all() if hasattr(source, "read_all") else source  # it can be read once
@@ -83,8 +83,8 @@ def with_roles(source: TableLike, roles_of: Callable[[Sequence[str]], Mapping[st
 
 def _look(source: TableLike, table: str | None, options: Plain) -> tuple[Microdata, SuggestedReading]:
     """The table, its texts read as they seem to be written, and why; under a schema as that says, in an engine in plain forms."""
-    from sfumato.data.readers import form_reasons, is_text_file, one_record_a_line
-    from sfumato.data.suggested_reading import suggest_reading
+    from sfumato.data.profiling.suggested_reading import suggest_reading
+    from sfumato.data.readers.files import form_reasons, is_text_file, one_record_a_line
     from sfumato.engines.sources import read, retyped
 
     if isinstance(source, Microdata):
@@ -121,8 +121,8 @@ def _as_declared(data: Microdata) -> SuggestedReading:
 
 def _typed_columns(opened: Microdata, suggestion: SuggestedReading) -> dict[str, Column]:
     """Columns of texts in a frame that are numbers or dates as they seem to be written, and those with codes of their own."""
-    from sfumato.data.column_types import readable_as
-    from sfumato.data.values import CodedText
+    from sfumato.data.texts.column_types import readable_as
+    from sfumato.data.texts.values import CodedText
 
     columns: dict[str, Column] = {}
     for name in opened.column_names if suggestion.reading != PLAIN or suggestion.codes else ():
@@ -139,7 +139,7 @@ def _typed_columns(opened: Microdata, suggestion: SuggestedReading) -> dict[str,
 
 def refuse_record_for_names(data: Microdata) -> None:
     """A text file whose first line seems to be a record: its values would stand in schemas, cards and releases as names."""
-    from sfumato.data.read_result import NAMED_BY_A_RECORD, are_numbers
+    from sfumato.data.readers.read_result import NAMED_BY_A_RECORD, are_numbers
 
     names = data.column_names if data.inferred else []
     if 2 * sum(are_numbers([name]) or _is_value(data, name) for name in names) > len(names):
@@ -156,8 +156,8 @@ def _is_value(data: Microdata, name: str) -> bool:
 
 def write_schema(profile: Profile, target: Path, dataset: str, quasi: Sequence[str] | None = None) -> None:
     """Write the starting schema, all of it or nothing, for its owner alone: domains and bounds are values of the data."""
+    from sfumato.data.profiling.suggested_schema import role_reasons, starting_schema
     from sfumato.data.schema_text import comment, schema_to_edit
-    from sfumato.data.suggested_schema import role_reasons, starting_schema
     from sfumato.data.writers import atomic_path
 
     schema, reading = starting_schema(profile, dataset, quasi), profile.reading
@@ -176,7 +176,7 @@ def _about_the_unit(profile: Profile) -> str:
 
 def about_many(profile: Profile) -> list[str]:
     """What is said where so many columns may identify people that hardly anything is left of a table that generalises all."""
-    from sfumato.data.singling import MANY, few_to_keep
+    from sfumato.data.profiling.singling import MANY, few_to_keep
 
     if len(profile.singling) <= MANY:
         return []

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import ParameterError, forgetting
 from sfumato.core.plain_data import Plain
-from sfumato.data.group_lists import looked_up, parse_groups, read_groups
-from sfumato.data.hierarchy import ROOT, Hierarchy
-from sfumato.data.proposed_hierarchy import ProposedHierarchy, refuse_too_many
-from sfumato.data.similar_values import nearest_values, similar_groups
+from sfumato.data.hierarchies.group_lists import looked_up, parse_groups, read_groups
+from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy
+from sfumato.data.hierarchies.proposed_hierarchy import ProposedHierarchy, refuse_too_many
+from sfumato.data.hierarchies.similar_values import nearest_values, similar_groups
 from sfumato.data.value_kinds import listing
 from sfumato.data.value_kinds.base import ValueKind
 from sfumato.workflow.hierarchies import value_counts

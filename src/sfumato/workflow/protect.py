@@ -31,7 +31,7 @@ from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_col
 from sfumato.workflow.publishing.publish import publish
 from sfumato.workflow.publishing.scoring import Attacked, Checks, Measured
 from sfumato.workflow.release import Release
-from sfumato.workflow.verifying.transparency import HIDDEN_POPULATION, PUBLIC_POPULATION, SAMPLE
+from sfumato.workflow.verifying.stated.transparency import HIDDEN_POPULATION, PUBLIC_POPULATION, SAMPLE
 
 if TYPE_CHECKING:
     import pyarrow as pa

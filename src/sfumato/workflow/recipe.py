@@ -21,8 +21,8 @@ from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.progress import Progress, silent
 from sfumato.data.frozen import Frozen, ReadingField
-from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Schema
+from sfumato.data.texts.reading import PLAIN, Reading
 
 if TYPE_CHECKING:
     from sfumato.anonymity.search.base import Search

@@ -16,7 +16,7 @@ from sfumato import dp
 from sfumato.core.errors import BudgetRefused, ParameterError
 from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, Neighbours
 from sfumato.core.randomness import default
-from sfumato.dp.mechanisms.moments import UNIT, change, exact_moments
+from sfumato.dp.mechanisms.statistics.moments import UNIT, change, exact_moments
 from sfumato.kernels.changes.channel import Channel
 from sfumato.lessons.regression_leak import MILLIONAIRE, generated_incomes, least_squares
 from tests.dp.mechanisms.cases import INCOMES

@@ -11,9 +11,7 @@ import pytest
 from sfumato import dp
 from sfumato.core.errors import ParameterError
 from sfumato.dp.accounting.gaussian import classic_sigma, gaussian_delta, gaussian_sigma
-from sfumato.dp.mechanisms.clamping_down_mean import empty_law
-from sfumato.dp.mechanisms.histogram_mean import mean_from_histogram, midpoints
-from sfumato.dp.mechanisms.laws import (
+from sfumato.dp.mechanisms.noise.laws import (
     bounded_laplace_epsilon,
     bounded_laplace_law,
     clamped_laplace_law,
@@ -21,6 +19,8 @@ from sfumato.dp.mechanisms.laws import (
     laplace_ratio,
     laplace_scale_with_delta,
 )
+from sfumato.dp.mechanisms.statistics.clamping_down_mean import empty_law
+from sfumato.dp.mechanisms.statistics.histogram_mean import mean_from_histogram, midpoints
 from sfumato.lessons.regression_leak import MILLIONAIRE, generated_incomes, least_squares, regression_leak
 from tests.dp.mechanisms.cases import D10, D16
 

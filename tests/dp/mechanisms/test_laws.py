@@ -17,9 +17,9 @@ from scipy.stats import chisquare
 from sfumato import dp
 from sfumato.core.randomness import default
 from sfumato.dp.accounting.gaussian import discrete_gaussian_delta
-from sfumato.dp.mechanisms.exact_choice import choose
+from sfumato.dp.mechanisms.choices.exact_choice import choose
 from sfumato.dp.mechanisms.grid import Grid, power_of_two_below
-from sfumato.dp.mechanisms.laws import Law, laplace_delta, laplace_law, uniform_law
+from sfumato.dp.mechanisms.noise.laws import Law, laplace_delta, laplace_law, uniform_law
 from sfumato.kernels.changes.channel import Channel
 from tests.examples import examples
 

@@ -14,7 +14,7 @@ import pytest
 from sfumato import dp
 from sfumato.core.errors import ParameterError
 from sfumato.core.randomness import default
-from sfumato.dp.mechanisms.records import numbers
+from sfumato.dp.mechanisms.statistics.records import numbers
 
 HUGE: list[Any] = [
     10**400,

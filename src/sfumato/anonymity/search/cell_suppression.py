@@ -20,7 +20,7 @@ from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.progress import Progress
 from sfumato.core.ranges import ByName, Number
 from sfumato.data.class_table import ClassTable
-from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy
 from sfumato.data.recoding import Recoding
 
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from sfumato.anonymity.predicates.promises import cautious_units
 from sfumato.anonymity.search.base import Problem
 from sfumato.data.class_table import ClassTable
-from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy
 from sfumato.data.recoding import SUPPRESSED, Recoding, Shown
-from sfumato.data.values import as_numbers
+from sfumato.data.texts.values import as_numbers
 from sfumato.kernels.classes.grouping import group_columns
 from sfumato.kernels.classes.rollup import add_up
 

@@ -19,7 +19,7 @@ from sfumato.anonymity.search.levels import capped
 from sfumato.core.errors import Unsupported
 from sfumato.core.progress import Progress
 from sfumato.core.ranges import Limit
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.recoding import SUPPRESSED, Recoding
 from sfumato.kernels.classes.nearest import cheapest, farthest
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import SchemaError, all_at_once
 from sfumato.data.class_table import ClassTable
-from sfumato.data.level_limits import LevelLimits
+from sfumato.data.hierarchies.level_limits import LevelLimits
 from sfumato.data.schema import Schema
 from sfumato.kernels.classes.grouping import group_columns
 

@@ -19,9 +19,9 @@ from sfumato.anonymity.predicates.promises import Promises
 from sfumato.anonymity.search.base import Problem
 from sfumato.anonymity.search.classes import in_numeric_order
 from sfumato.data.class_table import ClassTable
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.recoding import Recoding
-from sfumato.data.values import as_numbers
+from sfumato.data.texts.values import as_numbers
 from sfumato.kernels.classes.rollup import add_up
 
 Int = NDArray[np.int64]

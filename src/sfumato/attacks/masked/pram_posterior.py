@@ -126,7 +126,7 @@ def guessed_value(matrix: Real, shown: Real) -> tuple[float, float]:
 
 
 def _shown(released: Any, name: str, outputs: list[Any]) -> Real:
-    from sfumato.data.values import CodedText
+    from sfumato.data.texts.values import CodedText
 
     coded = CodedText.of(released.column(name))
     place = {label: position for position, label in enumerate(outputs)}

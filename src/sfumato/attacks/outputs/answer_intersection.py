@@ -24,7 +24,7 @@ from sfumato.core.ranges import ColumnName, Number
 from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.data.schema import Schema
-from sfumato.data.values import as_numbers, texts
+from sfumato.data.texts.values import as_numbers, texts
 from sfumato.measures.risk.success import wilson
 
 Real = NDArray[np.float64]

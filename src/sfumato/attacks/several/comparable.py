@@ -13,7 +13,7 @@ from sfumato.attacks.tables.meaning import TO
 from sfumato.core.errors import Unsupported
 from sfumato.data.masked import TableView
 from sfumato.data.schema import Column
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 
 
 def refuse_unread(views: Sequence[TableView]) -> None:

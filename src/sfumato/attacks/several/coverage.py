@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.attacks.tables.classes import Ids
 from sfumato.attacks.tables.meaning import TextMeaning
-from sfumato.data.values import as_numbers
+from sfumato.data.texts.values import as_numbers
 
 
 @dataclass(frozen=True, eq=False)

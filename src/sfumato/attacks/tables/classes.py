@@ -19,7 +19,7 @@ from sfumato.core.ranges import ColumnName
 from sfumato.core.view import ONE_RECORD, AttackResult, View
 from sfumato.data.masked import TableView
 from sfumato.data.released import ReleasedTable
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 from sfumato.measures.guarantees.classes import tally
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from sfumato.core.ranges import ColumnName, Count, Whole
 from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, Detail, View
 from sfumato.data.masked import TableView
-from sfumato.data.values import split
+from sfumato.data.texts.values import split
 from sfumato.measures.risk.success import share, wilson
 
 #: Choices of items that are counted at most: more would not fit or not end.

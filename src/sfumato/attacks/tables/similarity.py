@@ -33,9 +33,9 @@ from sfumato.core.params import require
 from sfumato.core.ranges import Count, Probability
 from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.masked import TableView
-from sfumato.data.values import as_numbers, texts
+from sfumato.data.texts.values import as_numbers, texts
 from sfumato.measures.risk.success import share, wilson
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from sfumato.data.identifier_names import words_of
+from sfumato.data.profiling.identifier_names import words_of
 from sfumato.data.schema import HierarchySpec
 
 #: What stands above a value, from fine to coarse and without the root; None where the value is not of the kind.

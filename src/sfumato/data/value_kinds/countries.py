@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from sfumato.data.similar_values import plain_words
+from sfumato.data.hierarchies.similar_values import plain_words
 from sfumato.data.value_kinds.base import Groups, ValueKind
 from sfumato.data.value_kinds.country_list import REGIONS
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from sfumato.data.identifier_patterns import PATTERNS
+from sfumato.data.profiling.identifier_patterns import PATTERNS
 from sfumato.data.value_kinds.base import Groups, ValueKind
 
 _TWO_DIGITS = frozenset(

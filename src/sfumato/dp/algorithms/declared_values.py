@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import SchemaError, Unsupported, all_at_once
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column
-from sfumato.data.values import texts, valid_texts
+from sfumato.data.texts.values import texts, valid_texts
 from sfumato.dp.protected_unit import refuse_undecided
 from sfumato.engines.distinct_units import distinct_units
 from sfumato.engines.sql.relation import lenient

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.randomness import Randomness
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 from sfumato.dp.algorithms.contributions import Bounding, keep_per_unit, random_keys
 from sfumato.dp.algorithms.declared_values import Codes, distinct_values
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.core.randomness import Randomness, words
 from sfumato.core.texts import text_of
 from sfumato.data.schema import Type
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 from sfumato.dp.algorithms.declared_values import distinct_values
 
 Codes = NDArray[np.int64]

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from sfumato.core.errors import SchemaError, all_at_once
 from sfumato.core.randomness import Randomness
-from sfumato.data.column_types import as_typed, convert
 from sfumato.data.schema import Column, Schema, Type
-from sfumato.data.values import CodedText, texts
+from sfumato.data.texts.column_types import as_typed, convert
+from sfumato.data.texts.values import CodedText, texts
 from sfumato.dp.synthesis.coded_columns import Codes, DomainColumn, ListedValues, Ranges, compared
 
 _LARGEST = float(1 << 48)  # whole bounds up to here are exact in every product of codes and widths

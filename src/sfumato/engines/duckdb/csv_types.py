@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Type
-from sfumato.data.text_forms import DAY
+from sfumato.data.texts.reading import PLAIN, Reading
+from sfumato.data.texts.text_forms import DAY
 from sfumato.engines.duckdb.written_texts import kind_forms
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import SourceError, raise_alone
-from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import COUNT, Relation
 from sfumato.data.schema import Type
+from sfumato.data.texts.reading import PLAIN, Reading
 from sfumato.engines import class_queries
 from sfumato.engines.canonical import canonical_columns
 from sfumato.engines.class_queries import ROWS

@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import Unsupported
-from sfumato.data.reading import Reading
-from sfumato.data.text_forms import SPACE
+from sfumato.data.texts.reading import Reading
+from sfumato.data.texts.text_forms import SPACE
 from sfumato.engines.expressions import Kind
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-from sfumato.data.number_codes import float_codes, plain_codes, whole_codes
+from sfumato.data.texts.number_codes import float_codes, plain_codes, whole_codes
 from sfumato.engines import plan as p
 from sfumato.engines.expressions import Dialect, Expression, Kind, RowFunction, kind_of, magnitude
 from sfumato.engines.plan import validate

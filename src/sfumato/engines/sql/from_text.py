@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sfumato.data import text_forms as forms
+from sfumato.data.texts import text_forms as forms
 from sfumato.engines.expressions import Dialect, Kind
 from sfumato.engines.postgres.conversions import decimal_of_text, real_of_text, whole_of_decimal
 from sfumato.engines.sql.moment_text import is_day, moment_of_text

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 from sfumato.core.errors import SfumatoError, SourceError, raise_alone
 from sfumato.data.relation import Relation
-from sfumato.data.text_forms import MISFITS, unreadable_texts
+from sfumato.data.texts.text_forms import MISFITS, unreadable_texts
 from sfumato.engines.expressions import Compare, Literal, Reference
 from sfumato.engines.plan import AggregateColumn, Field, Group, Plan, Scan, scans
 from sfumato.engines.plannable import plannable

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
 from sfumato.core.ranges import Because, ByName, Each, Value, Whole
-from sfumato.data import hierarchy_builders
-from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.hierarchies import hierarchy_builders
+from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy
+from sfumato.data.hierarchies.shown_levels import MOST_LEVELS
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records
 from sfumato.data.relation import COUNT
 from sfumato.data.schema import Column
-from sfumato.data.shown_levels import MOST_LEVELS
-from sfumato.data.values import CodedText, text_of
+from sfumato.data.texts.values import CodedText, text_of
 from sfumato.engines.expressions import Reference
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from sfumato.core.errors import Unsupported, all_at_once
 from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Whole
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.item_sets import ItemSets
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, Records, column_of
 from sfumato.data.schema import Column, Schema
-from sfumato.data.values import CodedText, split
+from sfumato.data.texts.values import CodedText, split
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.columns import chosen_columns

@@ -23,7 +23,7 @@ from sfumato.core.ranges import ByName, Either, Number, Value
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import SECOND, CategoryColumn, Kind, NumberColumn, Records, column_of, mean_of
 from sfumato.data.schema import Column
-from sfumato.data.values import CodedText, as_numbers, text_of
+from sfumato.data.texts.values import CodedText, as_numbers, text_of
 from sfumato.engines.expressions import Reference
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask

@@ -24,7 +24,7 @@ from sfumato.core.ranges import Each, Number, Positive, Text, Whole
 from sfumato.core.texts import python_number
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Records
-from sfumato.data.values import CodedText
+from sfumato.data.texts.values import CodedText
 from sfumato.kernels.microaggregation.diverse import Diversity, Kind, diverse_cbfs
 from sfumato.kernels.microaggregation.live import Space
 from sfumato.kernels.microaggregation.partitions import cbfs

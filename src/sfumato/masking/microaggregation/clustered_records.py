@@ -16,8 +16,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
-from sfumato.data.hierarchy import ROOT, Hierarchy
-from sfumato.data.hierarchy_builders import build
+from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy
+from sfumato.data.hierarchies.hierarchy_builders import build
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, NumberColumn, Records, magnitude
 from sfumato.data.schema import Column

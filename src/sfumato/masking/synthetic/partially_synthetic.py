@@ -19,7 +19,7 @@ from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import ColumnNames, Count
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import CategoryColumn, Kind, NumberColumn, Records, magnitude, mean_of
-from sfumato.data.values import CodedText
+from sfumato.data.texts.values import CodedText
 from sfumato.kernels.sampling.draws import Draws
 from sfumato.masking.base import Change, Context, Kept, Mask
 from sfumato.masking.synthetic.fully_synthetic import check_values

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import Unsupported
-from sfumato.data import hierarchy_builders
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies import hierarchy_builders
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.schema import Column
-from sfumato.data.values import as_numbers
+from sfumato.data.texts.values import as_numbers
 from sfumato.measures.guarantees.classes import Integers, ValueCounts
 from sfumato.measures.guarantees.compared import Compared
 from sfumato.measures.guarantees.distances import levels_below_root

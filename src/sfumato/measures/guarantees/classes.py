@@ -17,7 +17,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, all_at_once
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 from sfumato.measures.guarantees.thresholds import Numbers
 
 Integers = NDArray[np.int64]

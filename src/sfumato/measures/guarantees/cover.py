@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.hierarchy import ROOT, Hierarchy
-from sfumato.data.values import as_numbers
+from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy
+from sfumato.data.texts.values import as_numbers
 
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|[-+]?inf"
 _INTERVAL = re.compile(rf"^\s*([\[(\]])\s*({_NUMBER})\s*[,;]\s*({_NUMBER})\s*([\])\[])\s*$")

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InputError, SchemaError, Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee, Reference
 from sfumato.data.schema import Column, Schema
-from sfumato.data.values import sorted_set, sorted_sets
+from sfumato.data.texts.values import sorted_set, sorted_sets
 from sfumato.measures.guarantees.classes import Classes, CodedColumn, Integers, ValueCounts, require_columns
 from sfumato.measures.guarantees.grouped import GroupedTable, UnitsOfClasses
 from sfumato.measures.guarantees.reference import ReferenceDistribution

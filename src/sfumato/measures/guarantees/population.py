@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InputError
 from sfumato.core.guarantees.base import TOLERANCE, ClassGuarantee
 from sfumato.core.guarantees.population import DeltaPresence, KMap
-from sfumato.data import hierarchy_builders
+from sfumato.data.hierarchies import hierarchy_builders
 from sfumato.measures.guarantees.classes import Classes, CodedColumn, Integers, require_columns, tally
 from sfumato.measures.guarantees.cover import covered
 from sfumato.measures.guarantees.examined import (

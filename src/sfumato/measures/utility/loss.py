@@ -18,7 +18,7 @@ from sfumato.core.errors import ParameterError
 from sfumato.core.params import require
 from sfumato.core.ranges import ByName, Number
 from sfumato.core.view import Measure, Score
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.utility.shown import Rows, records_of, shown_columns
 

@@ -22,7 +22,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import ColumnName, Probability
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
-from sfumato.data.values import as_numbers
+from sfumato.data.texts.values import as_numbers
 from sfumato.measures.guarantees.classes import CodedColumn, require_columns
 from sfumato.measures.parameters import DrawSeed
 from sfumato.measures.utility.shown import OriginalColumn, Rows, ShownColumn, require_leaves, rows_of, shown_columns

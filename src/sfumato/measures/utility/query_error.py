@@ -23,7 +23,7 @@ from sfumato.core.errors import MissingColumn
 from sfumato.core.ranges import ByName, Count, Either, Instance, OneOf, Positive, PositiveShare
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
-from sfumato.data.values import as_numbers
+from sfumato.data.texts.values import as_numbers
 from sfumato.measures.guarantees.classes import Classes, CodedColumn
 from sfumato.measures.parameters import DrawSeed
 from sfumato.measures.utility.shown import (

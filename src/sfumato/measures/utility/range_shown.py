@@ -15,9 +15,9 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.core.view import Measure, Score
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
-from sfumato.data.values import as_numbers
+from sfumato.data.texts.values import as_numbers
 from sfumato.measures.utility.shown import Floats, Rows, ShownColumn, records_of, shown_columns
 
 MEANING = "share of the range of ordered columns that a value shows, and of the tree of others; a suppressed record counts 1"

@@ -17,11 +17,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError, ParameterError, Unsupported
-from sfumato.data import hierarchy_builders
-from sfumato.data.hierarchy import ROOT, Hierarchy
+from sfumato.data.hierarchies import hierarchy_builders
+from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy
 from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable, ShownValue
-from sfumato.data.values import as_numbers
+from sfumato.data.texts.values import as_numbers
 from sfumato.measures.guarantees.classes import CodedColumn, require_columns, tally
 from sfumato.measures.guarantees.cover import covered, interval_of
 

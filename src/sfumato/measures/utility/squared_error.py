@@ -18,7 +18,7 @@ import pyarrow as pa
 from sfumato.core.errors import Unsupported
 from sfumato.core.view import Measure, Score
 from sfumato.data.released import ReleasedTable
-from sfumato.data.values import as_numbers
+from sfumato.data.texts.values import as_numbers
 from sfumato.measures.utility.shown import (
     Floats,
     OriginalColumn,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.data.released import ReleasedTable
-from sfumato.data.values import as_numbers
+from sfumato.data.texts.values import as_numbers
 from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, PAPER, Board, board, finished
 from sfumato.report.markup import shorten, visible
 
@@ -142,7 +142,7 @@ def _percent_axis(panel: object) -> None:
 
 def _spread(column: str, released: ReleasedTable, counts: dict[str | None, int]) -> dict[str | None, float]:
     """The released column with each text spread evenly over the leaves it stands for."""
-    from sfumato.data.values import texts
+    from sfumato.data.texts.values import texts
 
     counted = released.table.column(column).value_counts()
     meanings = released.shown.get(column, {})

@@ -15,8 +15,8 @@ from sfumato.core.errors import InputError, ParameterError, VerificationFailed
 from sfumato.core.plain_data import Plain
 from sfumato.core.view import View
 from sfumato.data.microdata import Microdata
-from sfumato.data.reading import PLAIN
 from sfumato.data.schema import Column, Schema
+from sfumato.data.texts.reading import PLAIN
 from sfumato.workflow.attacking.truth import who_is_who
 from sfumato.workflow.earlier.read_alike import read_described, written_columns
 from sfumato.workflow.verifying.verify import certificate_of

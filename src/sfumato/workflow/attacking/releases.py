@@ -18,13 +18,13 @@ from sfumato.core.params import require
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.progress import Progress, silent
 from sfumato.core.view import AnyAttack, Attack, AttackResult, View
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.masked import TableView
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column, Schema
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 from sfumato.workflow import named
 from sfumato.workflow.attacking.registers import read_register
 from sfumato.workflow.attacking.truth import truth_about
@@ -243,7 +243,7 @@ def seen(opened: OpenRelease, name: str, people: TableLike = None) -> TableView:
 
 def _trees(table: pa.Table, schema: Schema, people: pa.Table | None) -> dict[str, Hierarchy]:
     """The published hierarchies, over the values the attacker knows."""
-    from sfumato.data import hierarchy_builders
+    from sfumato.data.hierarchies import hierarchy_builders
 
     trees = {}
     for name, column in schema.columns.items():
@@ -255,7 +255,7 @@ def _trees(table: pa.Table, schema: Schema, people: pa.Table | None) -> dict[str
 
 def _read_over(view: TableView, people: pa.Table | None) -> TableView:
     """The view with its quasi-identifiers read over the values of these people; files of hierarchies are in it already."""
-    from sfumato.data import hierarchy_builders
+    from sfumato.data.hierarchies import hierarchy_builders
 
     result = view.result
     if people is None or not isinstance(result, ReleasedTable):

@@ -16,7 +16,7 @@ from sfumato.attacks.tables.classes import released_table
 from sfumato.core.errors import InputError, MissingColumn
 from sfumato.core.view import View
 from sfumato.data.masked import TableView
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 from sfumato.workflow.contents.rows import SOURCE_ROWS, truth_of
 from sfumato.workflow.contents.who_is_who import PEOPLE, WhoIsWho
 

@@ -52,7 +52,7 @@ from sfumato.workflow.verifying.folder_rows import (
     read_rows,
     refuse_several_data_files,
 )
-from sfumato.workflow.verifying.stated_results import RESULT_DIGEST, check_stated_result
+from sfumato.workflow.verifying.stated.results import RESULT_DIGEST, check_stated_result
 from sfumato.workflow.verifying.verification import Finding
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ class PrivateResult(Content):
 
     def page_details(self, release: Release[Content]) -> Plain:
         """What follows from the parameters of the method."""
-        from sfumato.workflow.verifying.stated_details import details_of
+        from sfumato.workflow.verifying.stated.details import details_of
 
         return details_of(release.published.method, plain_data(release.details))
 
@@ -230,7 +230,7 @@ class PrivateResult(Content):
     @classmethod
     def refuse_other_details(cls, certificate: Certificate) -> None:
         """Details of a known method are computed again; others have names of their own."""
-        from sfumato.workflow.verifying.stated_details import refuse_other_details
+        from sfumato.workflow.verifying.stated.details import refuse_other_details
 
         refuse_other_details(certificate)
 

@@ -19,10 +19,10 @@ from sfumato.core.errors import InputError
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.view import Score, View
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 from sfumato.report.content import plain_details
 from sfumato.workflow.contents.base import Content, Files, FolderAtHand, Format, Page, Saved, entered, without_hierarchies_in
 from sfumato.workflow.contents.who_is_who import PEOPLE, WhoIsWho
@@ -158,7 +158,7 @@ class Rows(Content):
 
     def view(self, facts: Plain, name: str = "release") -> View[ReleasedTable, Schema]:
         """The rows with what their texts stand for, sensitive values by the hierarchies that are published with them."""
-        from sfumato.data import hierarchy_builders
+        from sfumato.data.hierarchies import hierarchy_builders
 
         trees = dict(self.hierarchies)
         for column in set(self.owners.sensitive) - set(trees):
@@ -284,7 +284,7 @@ class Rows(Content):
     @classmethod
     def refuse_other_facts(cls, certificate: Certificate, schema: Schema) -> None:
         """Checked against the words that searches and masks have."""
-        from sfumato.workflow.verifying.transparency import refuse_other_facts
+        from sfumato.workflow.verifying.stated.transparency import refuse_other_facts
 
         refuse_other_facts(certificate, schema)
         cls.refuse_other_details(certificate)
@@ -293,7 +293,7 @@ class Rows(Content):
     def read(cls, certificate: Certificate, schema: Schema, folder: Path, beside: FolderAtHand) -> tuple[pa.Table, list[Finding]]:
         """The rows; no name among their columns, nothing but rows in their file, and the schema beside them."""
         from sfumato.workflow.verifying import folder_parts as parts
-        from sfumato.workflow.verifying import transparency
+        from sfumato.workflow.verifying.stated import transparency
 
         table = read_rows(certificate, schema, folder)
         shape = check_shape(table)
@@ -345,7 +345,7 @@ class Rows(Content):
         cls, certificate: Certificate, data: object, folder: Path, ledger: Ledger | str | Path | None
     ) -> Finding | None:
         """Whether the method that made rows is known at all."""
-        from sfumato.workflow.verifying.stated_results import check_stated_rows
+        from sfumato.workflow.verifying.stated.results import check_stated_rows
 
         return check_stated_rows(certificate)
 

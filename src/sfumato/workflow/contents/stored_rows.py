@@ -23,7 +23,7 @@ from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.view import Score, View
-from sfumato.data.hierarchy import Hierarchy
+from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state
@@ -36,8 +36,7 @@ from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
 from sfumato.workflow.publishing.columns import with_sensitive_hierarchies
 from sfumato.workflow.publishing.grouped_rows import GroupedRows, Tied
 from sfumato.workflow.publishing.written_files import describe_bytes, describe_file, pretty, recipe_of, with_whole_paths
-from sfumato.workflow.verifying.shown_parts import PART_BY_PART, ShownParts, is_masked, refuse_too_many_masked
-from sfumato.workflow.verifying.stored_description import (
+from sfumato.workflow.verifying.stored.description import (
     FORMAT,
     STORED,
     asked_table,
@@ -45,7 +44,8 @@ from sfumato.workflow.verifying.stored_description import (
     pseudonyms_of,
     read_description,
 )
-from sfumato.workflow.verifying.stored_parts import FOLDER, MOST_FILES, StoredFile, grouped_parts, merkle_root
+from sfumato.workflow.verifying.stored.parts import FOLDER, MOST_FILES, StoredFile, grouped_parts, merkle_root
+from sfumato.workflow.verifying.stored.shown_parts import PART_BY_PART, ShownParts, is_masked, refuse_too_many_masked
 from sfumato.workflow.verifying.verification import Finding
 
 if TYPE_CHECKING:
@@ -281,7 +281,7 @@ class StoredRows(Content):
     @classmethod
     def refuse_other_facts(cls, certificate: Certificate, schema: Schema) -> None:
         """Checked against the words that searches and masks have."""
-        from sfumato.workflow.verifying.transparency import refuse_other_facts
+        from sfumato.workflow.verifying.stated.transparency import refuse_other_facts
 
         refuse_other_facts(certificate, schema)
         cls.refuse_other_details(certificate)
@@ -292,7 +292,7 @@ class StoredRows(Content):
     ) -> tuple[GroupedRows, list[Finding]]:
         """The rows by their groups, part by part or asked of the engine that holds them."""
         from sfumato.workflow.verifying import folder_parts as parts
-        from sfumato.workflow.verifying.transparency import check_missing_shown, check_texts, refuse_levels_not_shown
+        from sfumato.workflow.verifying.stated.transparency import check_missing_shown, check_texts, refuse_levels_not_shown
 
         seen = ShownParts(certificate, schema) if is_masked(certificate) else None
         stored, findings = cls._read(certificate, schema, folder, beside, each=None if seen is None else seen.add)
@@ -402,7 +402,7 @@ class StoredRows(Content):
         cls, certificate: Certificate, data: object, folder: Path, ledger: Ledger | str | Path | None
     ) -> Finding | None:
         """Whether the method that made rows is known at all."""
-        from sfumato.workflow.verifying.stated_results import check_stated_rows
+        from sfumato.workflow.verifying.stated.results import check_stated_rows
 
         return check_stated_rows(certificate)
 

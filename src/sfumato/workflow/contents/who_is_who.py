@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from sfumato.core import randomness
 from sfumato.core.errors import InputError
 from sfumato.data.microdata import Microdata
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

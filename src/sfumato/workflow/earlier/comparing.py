@@ -25,7 +25,7 @@ from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.view import ONE_RECORD, View
 from sfumato.data.relation import COUNT
 from sfumato.data.schema import Schema
-from sfumato.data.values import sorted_sets
+from sfumato.data.texts.values import sorted_sets
 from sfumato.workflow import named
 from sfumato.workflow.earlier.readings import ColumnReading, ReleaseReading, Today, as_it_reads, as_they_are, keep
 

@@ -15,9 +15,9 @@ import pyarrow as pa
 from sfumato.core.errors import SfumatoError
 from sfumato.core.plain_data import Plain
 from sfumato.data.microdata import Microdata
-from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Column, Schema, Type
-from sfumato.data.values import texts
+from sfumato.data.texts.reading import PLAIN, Reading
+from sfumato.data.texts.values import texts
 from sfumato.workflow.earlier.readings import as_values, digest_of_code, is_digest_of_code
 
 if TYPE_CHECKING:

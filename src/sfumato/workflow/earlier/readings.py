@@ -22,12 +22,12 @@ from sfumato.attacks.tables.meaning import TO
 from sfumato.core.certificate import plain
 from sfumato.core.errors import HierarchyError, SfumatoError, Unsupported
 from sfumato.core.plain_data import Plain, PlainDict
-from sfumato.data import hierarchy_builders
-from sfumato.data.hierarchy import Hierarchy, mask_width
-from sfumato.data.number_codes import plain_codes
+from sfumato.data.hierarchies import hierarchy_builders
+from sfumato.data.hierarchies.hierarchy import Hierarchy, mask_width
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Column, HierarchySpec, Schema
-from sfumato.data.values import sorted_sets, texts
+from sfumato.data.texts.number_codes import plain_codes
+from sfumato.data.texts.values import sorted_sets, texts
 from sfumato.data.writers import atomic_path
 from sfumato.measures.guarantees.cover import interval_of
 from sfumato.workflow.publishing.columns import type_name

@@ -28,7 +28,7 @@ def to_bytes(released: ReleasedTable) -> bytes:
 
 def kept_rows(path: Path, schema: Schema, *, grouped: bool) -> tuple[pa.Table, NDArray[np.int64] | None]:
     """The rows that were kept, or their groups with how many records each stands for."""
-    from sfumato.data.readers import read_file
+    from sfumato.data.readers.files import read_file
 
     if not grouped:
         return read_file(path, schema).table, None

@@ -18,13 +18,13 @@ from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.params import parameters
 from sfumato.core.view import ONE_RECORD
 from sfumato.data.relation import COUNT
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 from sfumato.workflow.publishing.grouped_rows import GroupedRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sfumato.data.hierarchy import Hierarchy
+    from sfumato.data.hierarchies.hierarchy import Hierarchy
     from sfumato.data.microdata import Microdata
     from sfumato.data.schema import Schema
     from sfumato.measures.guarantees.examined import Measurement
@@ -109,7 +109,7 @@ class References:
 
     def tree(self, name: str, schema: Schema) -> Hierarchy:
         """The hierarchy of a column over the values that the original has, as `schema` describes it."""
-        from sfumato.data import hierarchy_builders
+        from sfumato.data.hierarchies import hierarchy_builders
 
         if self.original is None:
             raise Unsupported(f"column '{name}' has no hierarchy here, and there is no original whose values would make one")

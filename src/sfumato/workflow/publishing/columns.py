@@ -15,13 +15,13 @@ import pyarrow as pa
 
 from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaError, all_at_once
 from sfumato.core.guarantees.base import ClassGuarantee
-from sfumato.data import hierarchy_builders
-from sfumato.data.hierarchy import ROOT, Hierarchy, from_tree
+from sfumato.data.hierarchies import hierarchy_builders
+from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy, from_tree
 from sfumato.data.microdata import Microdata
-from sfumato.data.read_result import NAMED_BY_A_RECORD, are_numbers
+from sfumato.data.readers.read_result import NAMED_BY_A_RECORD, are_numbers
 from sfumato.data.relation import COUNT
 from sfumato.data.schema import Column, HierarchySpec, Schema, Type
-from sfumato.data.values import sorted_set, texts
+from sfumato.data.texts.values import sorted_set, texts
 from sfumato.report.wording import counted
 from sfumato.workflow.publishing.claims import counted_alone
 

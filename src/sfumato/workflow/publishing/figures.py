@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import Certificate
 from sfumato.data.relation import COUNT
-from sfumato.data.values import sorted_sets, texts
+from sfumato.data.texts.values import sorted_sets, texts
 from sfumato.workflow.contents.base import Page
 from sfumato.workflow.publishing.claims import stated_unit
 from sfumato.workflow.publishing.grouped_rows import GroupedRows
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from sfumato.data.hierarchy import Hierarchy
+    from sfumato.data.hierarchies.hierarchy import Hierarchy
     from sfumato.workflow.contents.rows import Rows
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.core.errors import Unsupported
-from sfumato.data.values import texts
+from sfumato.data.texts.values import texts
 from sfumato.measures.guarantees.grouped import GroupedTable
 
 

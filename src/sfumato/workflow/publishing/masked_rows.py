@@ -24,7 +24,7 @@ from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.publishing.claims import unit_in_words, units_behind
 from sfumato.workflow.publishing.columns import ColumnPlan, replace_names
 from sfumato.workflow.publishing.released_form import released_form
-from sfumato.workflow.verifying.transparency import KNOWS_THE_METHOD, missing_shown, with_missing
+from sfumato.workflow.verifying.stated.transparency import KNOWS_THE_METHOD, missing_shown, with_missing
 
 if TYPE_CHECKING:
     from sfumato.masking.base import Mask

@@ -10,10 +10,10 @@ from sfumato.core.errors import Infeasible
 from sfumato.core.guarantees.base import ANY_ADVERSARY
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import percent
-from sfumato.data.hierarchy import ROOT
+from sfumato.data.hierarchies.hierarchy import ROOT
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.schema import Schema
-from sfumato.data.values import sorted_sets, texts
+from sfumato.data.texts.values import sorted_sets, texts
 from sfumato.engines.snapshots import Snapshot, remember
 from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.earlier.readings import written_as
@@ -21,14 +21,14 @@ from sfumato.workflow.publishing.claims import unit_in_words, units_behind
 from sfumato.workflow.publishing.columns import replace_names
 from sfumato.workflow.publishing.released_form import released_form
 from sfumato.workflow.publishing.scoring import exact_loss, shown_ranges
-from sfumato.workflow.verifying.transparency import AS_EACH_PROMISE, ENDS_OF_RANGES, KEPT_BY, KNOWS_THE_PERSON, RANGES
+from sfumato.workflow.verifying.stated.transparency import AS_EACH_PROMISE, ENDS_OF_RANGES, KEPT_BY, KNOWS_THE_PERSON, RANGES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from sfumato.anonymity.search.base import Search, SearchOutcome
     from sfumato.data.class_table import ClassTable
-    from sfumato.data.hierarchy import Hierarchy
+    from sfumato.data.hierarchies.hierarchy import Hierarchy
     from sfumato.workflow.contents.base import Draft
     from sfumato.workflow.protect import ReleaseRequest
 

@@ -85,7 +85,7 @@ def write_and_describe(table: pa.Table, path: Path) -> PlainDict:
 
 def read_back(path: Path, schema: Schema, written: pa.Table) -> pa.Table:
     """The rows of the written file; they must be as many, and have the columns, that were written."""
-    from sfumato.data.readers import read_file
+    from sfumato.data.readers.files import read_file
 
     if path.suffix == ".parquet" and _gives_back(path, schema, written):
         return written
@@ -95,7 +95,7 @@ def read_back(path: Path, schema: Schema, written: pa.Table) -> pa.Table:
 
 def read_back_bytes(content: bytes, schema: Schema, written: pa.Table) -> pa.Table:
     """The same for what would be a Parquet file."""
-    from sfumato.data.readers import read_parquet_bytes
+    from sfumato.data.readers.files import read_parquet_bytes
 
     if _gives_back(content, schema, written):
         return written
@@ -104,7 +104,7 @@ def read_back_bytes(content: bytes, schema: Schema, written: pa.Table) -> pa.Tab
 
 def _gives_back(source: Path | bytes, schema: Schema, written: pa.Table) -> bool:
     """Whether what is read from Parquet is what was written in every respect, so that the table need not be there twice."""
-    from sfumato.data.readers import parquet_columns, parquet_names
+    from sfumato.data.readers.files import parquet_columns, parquet_names
 
     if parquet_names(source) != written.column_names:
         return False

@@ -20,14 +20,14 @@ from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity
 from sfumato.core.guarantees.likeness import BetaLikeness, DeltaDisclosure
 from sfumato.core.guarantees.population import DeltaPresence
 from sfumato.core.params import parameters
-from sfumato.data.reading import PLAIN, Reading
 from sfumato.data.schema import Column, Schema
+from sfumato.data.texts.reading import PLAIN, Reading
 from sfumato.report.wording import known_values
 from sfumato.wire.fingerprint import FORMATS as FINGERPRINTS
 from sfumato.workflow import named
 from sfumato.workflow.contents.base import content_kind
 from sfumato.workflow.publishing.grouped_rows import GroupedRows
-from sfumato.workflow.verifying.transparency import names_in
+from sfumato.workflow.verifying.stated.transparency import names_in
 from sfumato.workflow.verifying.untrusted import quoted
 from sfumato.workflow.verifying.verification import Finding
 

@@ -27,7 +27,7 @@ from sfumato.workflow.contents.base import OTHER_SCORES, content_kind
 from sfumato.workflow.publishing.cards import CARD, CARD_FORMAT, public_card
 from sfumato.workflow.publishing.claims import stated_unit
 from sfumato.workflow.verifying.pseudonym_ties import PSEUDONYM
-from sfumato.workflow.verifying.transparency import names_in
+from sfumato.workflow.verifying.stated.transparency import names_in
 from sfumato.workflow.verifying.untrusted import quoted
 from sfumato.workflow.verifying.verification import Finding
 
@@ -75,7 +75,7 @@ def check_schema_file(schema: Schema, columns: list[str], private: Path) -> Find
 
 def refuse_other_hierarchies(schema: Schema, private: Path) -> None:
     """A hierarchy file is a hierarchy and nothing else."""
-    from sfumato.data.hierarchy import Hierarchy
+    from sfumato.data.hierarchies.hierarchy import Hierarchy
 
     for name in sorted(
         {column.hierarchy.file for column in schema.columns.values() if column.hierarchy and column.hierarchy.file}
@@ -93,7 +93,7 @@ def refuse_other_hierarchies(schema: Schema, private: Path) -> None:
 
 def refuse_other_sets(schema: Schema, table: pa.Table) -> None:
     """A set is written in one way: its spelling would tell rows apart that count as equal."""
-    from sfumato.data.values import sorted_sets
+    from sfumato.data.texts.values import sorted_sets
 
     if sorted_sets(table, schema) is not table:
         raise VerificationFailed("a column of sets holds one that is not written as releases write them: sorted, each item once")

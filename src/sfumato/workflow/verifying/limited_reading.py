@@ -41,8 +41,8 @@ _WORDS = {
 
 def read_foreign(path: Path, schema: Schema, rows: int | None = None) -> pa.Table:
     """The rows of a stranger's `data.parquet` or `data.csv`, with the types of the schema; `rows` is how many there must be."""
-    from sfumato.data.read_result import RawTable, finish
-    from sfumato.data.readers import read_file
+    from sfumato.data.readers.files import read_file
+    from sfumato.data.readers.read_result import RawTable, finish
 
     try:
         if path.suffix == ".parquet":

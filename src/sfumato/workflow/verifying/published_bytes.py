@@ -66,8 +66,8 @@ def _compare_parquet(path: Path, table: pa.Table, ordered: bool, made_with: str)
 
     from sfumato.data.writers import clean
     from sfumato.workflow.publishing.released_form import released_form
-    from sfumato.workflow.verifying.parquet_bytes import refuse_other_bytes_within
-    from sfumato.workflow.verifying.parquet_parts import refuse_other_parts
+    from sfumato.workflow.verifying.parquet.parts import refuse_other_parts
+    from sfumato.workflow.verifying.parquet.published import refuse_other_bytes_within
 
     rows = read_as_stored(path)
     if ordered:
@@ -99,7 +99,7 @@ def read_as_stored(path: Path) -> pa.Table:
     import pyarrow as pa
 
     from sfumato.workflow.verifying.limited_reading import unpack
-    from sfumato.workflow.verifying.parquet_parts import footer_of
+    from sfumato.workflow.verifying.parquet.parts import footer_of
 
     table = unpack(path)
     stated = footer_of(path)[1]

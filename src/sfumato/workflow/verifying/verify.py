@@ -20,8 +20,8 @@ from sfumato.core.certificate import Certificate
 from sfumato.core.errors import InputError, SourceError, VerificationFailed, forgetting
 from sfumato.core.temporary import temporary_folder
 from sfumato.data.microdata import Microdata
-from sfumato.data.reading import stated_options
 from sfumato.data.schema import Schema
+from sfumato.data.texts.reading import stated_options
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import FolderAtHand, content_kind
 from sfumato.workflow.contents.private_result import BESIDE_AN_ANSWER, RESULT
@@ -31,8 +31,8 @@ from sfumato.workflow.verifying import folder_parts as parts
 from sfumato.workflow.verifying import untrusted
 from sfumato.workflow.verifying.certificate_form import read_certificate, read_schema
 from sfumato.workflow.verifying.folder_rows import DATA_FILES
-from sfumato.workflow.verifying.stated_comparison import refuse_other_comparison
-from sfumato.workflow.verifying.stored_parts import FOLDER as PARTS
+from sfumato.workflow.verifying.stated.comparison import refuse_other_comparison
+from sfumato.workflow.verifying.stored.parts import FOLDER as PARTS
 from sfumato.workflow.verifying.untrusted import UntrustedFolder, quoted
 from sfumato.workflow.verifying.verification import Finding, Verification
 

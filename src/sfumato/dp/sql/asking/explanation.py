@@ -15,7 +15,7 @@ from sfumato.core.guarantees.loss import RECORD, LossGuarantee
 from sfumato.core.params import parameters, require_confidence
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import with_article
-from sfumato.data.read_result import UNREADABLE
+from sfumato.data.readers.read_result import UNREADABLE
 from sfumato.dp.sql.margins.expected_error import SIZES, ColumnNote, column_notes
 from sfumato.dp.sql.measuring.measurement import QueryMeasurement
 from sfumato.dp.sql.measuring.noise import UNITS, Bounds, Price

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import MissingColumn
 from sfumato.data.records import Records, paired
 from sfumato.data.schema import Schema
-from sfumato.data.values import CodedText
+from sfumato.data.texts.values import CodedText
 
 Real = NDArray[np.float64]
 Int = NDArray[np.int64]

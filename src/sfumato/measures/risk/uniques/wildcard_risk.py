@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InputError
 from sfumato.core.ranges import ColumnNames, PositiveShare
 from sfumato.core.view import Measure, Score
-from sfumato.data.hierarchy import ROOT
+from sfumato.data.hierarchies.hierarchy import ROOT
 from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.measures.guarantees.classes import CodedColumn, combined, require_columns

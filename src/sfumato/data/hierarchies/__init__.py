@@ -1,0 +1,1 @@
+"""Hierarchies: how they are written, begun, limited and shown."""

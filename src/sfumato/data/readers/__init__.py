@@ -1,0 +1,1 @@
+"""Reading a table from files and frames."""

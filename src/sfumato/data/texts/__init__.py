@@ -1,0 +1,1 @@
+"""How values are written as texts, and what such texts are values of."""

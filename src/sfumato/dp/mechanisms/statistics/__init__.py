@@ -1,0 +1,1 @@
+"""Mechanisms that answer with a statistic of records within declared bounds."""

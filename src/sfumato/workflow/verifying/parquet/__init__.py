@@ -1,0 +1,1 @@
+"""Every byte of a foreign Parquet file, accounted for."""

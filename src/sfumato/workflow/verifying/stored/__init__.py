@@ -1,0 +1,1 @@
+"""Releases whose rows are in several files or in a table."""
