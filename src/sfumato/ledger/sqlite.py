@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.core.errors import LedgerError, raise_alone
+from sfumato.core.platforms import flags
 from sfumato.ledger.chain import FORMAT
 from sfumato.ledger.store import DEFINITIONS, LATER_INDICES, VERSION, Tables
 
@@ -163,7 +164,7 @@ class SqliteStore:
 
     def _create_file(self) -> None:
         try:
-            descriptor = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(self._path, flags("O_CREAT", "O_EXCL", "O_RDWR", "O_CLOEXEC"), 0o600)
         except FileExistsError:
             return
         except OSError as error:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sfumato.core.errors import VerificationFailed, forgetting
+from sfumato.core.platforms import flags, require_ability
 
 MAX_FILES = 200
 MAX_JSON_BYTES = 16_000_000
@@ -90,9 +91,9 @@ class UntrustedFolder:
 
     @contextmanager
     def _opened(self, name: str, limit: int) -> Iterator[int]:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        how = flags("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC")
         try:
-            descriptor = os.open(name, flags, dir_fd=self.descriptor)
+            descriptor = os.open(name, how, dir_fd=self.descriptor)
         except OSError as error:
             raise VerificationFailed(f"the file {quoted(name)} cannot be opened: {_reason(error)}") from None
         try:
@@ -143,8 +144,9 @@ def untrusted(folder: Path, *, folders: Collection[str] = ()) -> Iterator[Untrus
 
 @contextmanager
 def _opened_folder(name: str, inside: int | None) -> Iterator[int]:
+    require_ability(hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW"), "reading a folder of somebody else without links")
     try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=inside)
+        descriptor = os.open(name, flags("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC"), dir_fd=inside)
     except OSError as error:
         raise VerificationFailed(f"the folder cannot be opened: {_reason(error)}") from None
     try:
