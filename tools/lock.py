@@ -18,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 LOCK, CONSTRAINTS, PROJECT = ROOT / "requirements.lock", ROOT / "constraints.txt", ROOT / "pyproject.toml"
-PYTHONS = ("3.11", "3.12")
+PYTHONS = ("3.11", "3.12", "3.13")
 GLIBC = (17, 24, 26, 27, 28)
 #: Names of platforms as the lock lists them, and the tags from which pip takes the best file. The oldest system counts: a
 #: newer one takes the file whose digest is listed, although it could take another.
