@@ -17,12 +17,13 @@ from typing import Protocol
 
 from sfumato.core.errors import BudgetRefused, Cancelled, ParameterError, SourceError, TimedOut, raise_alone
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
+from sfumato.core.notices import SfumatoWarning
 from sfumato.ledger.accounts import Account, Charge, Charges, Reservation, StoredAnswer, agreed
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.ledger import Ledger
 
 
-class OtherLedger(UserWarning):
+class OtherLedger(SfumatoWarning):
     """The schema names another ledger than the one that is charged."""
 
 

@@ -18,7 +18,7 @@ from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.params import require
 from sfumato.core.plain_data import Plain
-from sfumato.core.progress import Progress, silent
+from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
@@ -146,7 +146,7 @@ def protect(
     sign: Path | str | None = None,
     memory: int | str | None = None,
     sample: int | None = None,
-    progress: Progress = silent,
+    progress: ProgressLike = silent,
 ) -> Release[Rows | StoredRows]:
     """Protect a table and certify what was reached.
 
@@ -173,7 +173,7 @@ def protect(
     matter of single records, such as microaggregation, are refused there.
 
     `sample` protects so many of the records in this process, drawn uniformly by the engine that holds them; the release says that
-    it is a sample, and `details` of how many.
+    it is a sample, and `details` of how many. `progress=True` shows a bar in a terminal or a notebook.
     """
     from sfumato.masking.base import Mask
     from sfumato.wire.keys import owner_key_of
@@ -196,7 +196,7 @@ def protect(
     in_memory = isinstance(chosen, Mask) and place is None
     if in_memory:
         _refuse_too_many_records(source)
-    with _held(source, register, in_memory=in_memory) as (people, compared):
+    with shown(progress) as receiver, _held(source, register, in_memory=in_memory) as (people, compared):
         plan = plan_columns(people, promised, population=compared is not None, masked=isinstance(chosen, Mask))
         check_size(len(people), promised)
         owner_key = owner_key_of(key, randomness)
@@ -214,7 +214,7 @@ def protect(
             randomness,
             recipe or {},
             stated,
-            progress,
+            receiver,
             in_engine=place is not None,
             sampled_of=sampled_of,
         )
@@ -228,7 +228,7 @@ def protect(
             draft = masked_rows(request, chosen, source.relation)
         else:
             draft = recoded_rows(request, chosen)
-        return publish(draft, ledger, checks=checks, progress=progress)
+        return publish(draft, ledger, checks=checks, progress=receiver)
 
 
 def _destination(

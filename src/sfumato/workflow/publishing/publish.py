@@ -15,9 +15,10 @@ from sfumato.core import registry
 from sfumato.core.certificate import NOT_ENTERED, Certificate, Claim, plain
 from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.loss import LossGuarantee
+from sfumato.core.notices import notify
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters
-from sfumato.core.progress import Progress, silent
+from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.data.schema import Schema
 from sfumato.workflow.contents.base import Content, Draft, Promise
 from sfumato.workflow.earlier.comparing import Together, opened
@@ -34,7 +35,7 @@ C = TypeVar("C", bound=Content)
 
 @overload
 def publish(
-    work: Draft[C], ledger: Ledger | str | Path | None = None, *, checks: Checks | None = None, progress: Progress = silent
+    work: Draft[C], ledger: Ledger | str | Path | None = None, *, checks: Checks | None = None, progress: ProgressLike = silent
 ) -> Release[C]: ...
 
 
@@ -46,7 +47,7 @@ def publish(
     dataset: str | None = None,
     ledger_entry: str | None = None,
     checks: Checks | None = None,
-    progress: Progress = silent,
+    progress: ProgressLike = silent,
 ) -> Release[Content]: ...
 
 
@@ -57,23 +58,24 @@ def publish(
     dataset: str | None = None,
     ledger_entry: str | None = None,
     checks: Checks | None = None,
-    progress: Progress = silent,
+    progress: ProgressLike = silent,
 ) -> Release[Content]:
     """Turn what a method returned, or a draft, into a release with a certificate; raises `VerificationFailed` and leaves nothing
     when it does not keep its promises.
 
     `session.release(…)` and `session.sql(…).outcome` are outcomes. `dataset` and `ledger_entry` are the outcome's own unless
     given here. With `ledger` the release is entered there, so that whoever looks finds what a budget was spent on; entering does
-    not charge.
+    not charge. `progress=True` shows a bar in a terminal or a notebook.
     """
     if isinstance(work, Draft):
-        return _published(work, ledger, checks or Checks(), progress)
+        with shown(progress) as receiver:
+            return _published(work, ledger, checks or Checks(), receiver)
     if not isinstance(work, Outcome):
         raise ParameterError(
             "publish takes what a private method returned: session.release(…), or session.sql(…).outcome for an answer"
         )
-    with opened(ledger) as book:
-        return _published(_drafted(work, dataset, book, ledger_entry), book, checks or Checks(), progress)
+    with shown(progress) as receiver, opened(ledger) as book:
+        return _published(_drafted(work, dataset, book, ledger_entry), book, checks or Checks(), receiver)
 
 
 def _drafted(outcome: Outcome[object], dataset: str | None, ledger: Ledger | None, ledger_entry: str | None) -> Draft[Content]:
@@ -100,6 +102,7 @@ def _published(draft: Draft[C], ledger: Ledger | str | Path | None, checks: Chec
     paid = next((promise.ledger_entry for promise in draft.promises if promise.ledger_entry), None)
     entered, together = paid or NOT_ENTERED, Together()
     made_with = versions()  # what can fail fails before anything is entered
+    notify(notices)  # it fails where somebody wants notices to be errors
     with opened(ledger) as book:
         if book is not None:
             progress("entering in the ledger", 0, 1)
