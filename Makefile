@@ -109,7 +109,7 @@ $(VENV)/.stamp: $(MANIFEST) | $(BIN)/activate
 		$(INSTALL) --require-hashes --only-binary :all: -r requirements.lock && $(INSTALL) --no-deps -e .; \
 	else \
 		echo "requirements.lock has no files for this Python on this platform: installing from constraints.txt, without digests"; \
-		$(PIP) -e '.[formats]'; \
+		$(PIP) -e '.[formats,postgres]'; \
 	fi
 	@touch $@
 
