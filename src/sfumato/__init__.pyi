@@ -89,7 +89,7 @@ from sfumato.workflow.transformers import PseudonymTransformer as PseudonymTrans
 
 # errors and notices
 from sfumato.core import errors as errors
-from sfumato.core.notices import SfumatoWarning as SfumatoWarning
+from sfumato.core.errors import SfumatoWarning as SfumatoWarning
 
 # rooms
 from sfumato import anonymity as anonymity

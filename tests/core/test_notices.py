@@ -14,7 +14,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.cli.main import run
-from sfumato.core.notices import notify
+from sfumato.core.errors import notify
 from sfumato.dp.book import OtherLedger
 from sfumato.kernels import compiled
 from sfumato.workflow.attacking.registers import CodesNotApplied
@@ -128,7 +128,7 @@ def test_somebody_who_never_compiled_is_told_once_and_nothing_compiles(tmp_path:
     import shutil
 
     source = Path(sf.__file__).parent
-    shutil.copytree(source, tmp_path / "sfumato", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(source, tmp_path / "sfumato", ignore=shutil.ignore_patterns("*.nbi", "*.nbc", "*.stamp"))
     script = (
         "import sys, sfumato as sf\n"
         "people = sf.read(sf.data.sample_table(300), schema=sf.data.sample_schema())\n"

@@ -125,7 +125,7 @@ def notices_in_commands() -> Iterator[None]:
     """Commands print the notices of what they made; those that no command knows of go to standard error."""
     import warnings
 
-    from sfumato.core.notices import NotCompiled, SfumatoWarning
+    from sfumato.core.errors import NotCompiled, SfumatoWarning
 
     with warnings.catch_warnings():
         usual = warnings.showwarning

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sfumato.core.errors import InputError, SfumatoError, SourceError
-from sfumato.core.platforms import HAS_OWNERS, belongs_to_us, flags, set_mode
+from sfumato.core.platforms import HAS_OWNERS, NEW, NO_LINK, READ, flags, set_mode
 
 #: More than any file has that a person writes: a schema, a recipe, a key, a list of questions.
 MOST_TEXT_BYTES = 64_000_000
@@ -26,12 +26,14 @@ MOST_TEXT_BYTES = 64_000_000
 _ADDRESS = re.compile(r"(?:^|/)[A-Za-z][A-Za-z0-9+.-]+:/")
 #: More than any private file has.
 _MOST_PRIVATE_BYTES = 1_000_000
+_FOLDER = flags("O_RDONLY", "O_CLOEXEC")
+_NEW = NEW | NO_LINK | flags("O_CLOEXEC")
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:
     """Make new names in a folder durable; some file systems cannot, and then they are durable soon enough."""
     try:
-        descriptor = os.open(folder, flags("O_RDONLY", "O_CLOEXEC"))
+        descriptor = os.open(folder, _FOLDER)
     except OSError:
         return
     try:
@@ -49,7 +51,7 @@ def open_plain(path: str | os.PathLike[str], error: type[SfumatoError] = SourceE
     Where the file is not there or may not be read the `OSError` of the system is passed on.
     """
     try:
-        descriptor = os.open(path, flags("O_RDONLY", "O_CLOEXEC", "O_NONBLOCK"))
+        descriptor = os.open(path, READ)
     except ValueError:  # a null character, or half of one that is no byte
         raise error("the name of a file holds a character that no file name can have") from None
     try:
@@ -122,7 +124,7 @@ def read_private(path: str | os.PathLike[str], *, limit: int = _MOST_PRIVATE_BYT
     try:
         if not hasattr(os, "O_NOFOLLOW") and target.is_symlink():
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
-        descriptor = os.open(target, flags("O_RDONLY", "O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK"))
+        descriptor = os.open(target, READ | NO_LINK)
     except OSError as error:
         reason = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
         raise SourceError(f"{target} cannot be read: {reason}") from None
@@ -135,7 +137,7 @@ def read_private(path: str | os.PathLike[str], *, limit: int = _MOST_PRIVATE_BYT
                 f"{target} can be used by others (mode {stat.S_IMODE(status.st_mode):04o}). "
                 f"If nobody has read it, run: chmod 600 '{target}'. Otherwise make a new one."
             )
-        if not belongs_to_us(status, or_root=True):
+        if HAS_OWNERS and status.st_uid not in (os.geteuid(), 0):
             raise InputError(f"{target} belongs to another user, who could have exchanged it")
         content = file.read(limit + 1)
     if len(content) > limit:
@@ -152,7 +154,7 @@ def make_private_folder(path: Path) -> None:
 
 
 def _write_new(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_CLOEXEC", "O_NOFOLLOW"), 0o600)
+    descriptor = os.open(path, _NEW, 0o600)
     with open(descriptor, "wb") as file:
         set_mode(file.fileno(), 0o600)  # a narrower umask must not make it unreadable for its owner
         file.write(content)

@@ -7,6 +7,7 @@ something does ([platforms](docs/platforms.md)).
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from sfumato.core.errors import Unsupported
 
@@ -22,15 +23,20 @@ def flags(*names: str) -> int:
     return together
 
 
-def belongs_to_us(status: os.stat_result, *, or_root: bool = False) -> bool:
-    """Whether a file belongs to the user of this process; True where files have no owners."""
-    return not HAS_OWNERS or status.st_uid == os.geteuid() or (or_root and status.st_uid == 0)
+#: To read a plain file, to make a new one that nobody has, and to flush one that was written: some systems flush only what is
+#: open for writing.
+READ = flags("O_RDONLY", "O_CLOEXEC", "O_NONBLOCK")
+NO_LINK = flags("O_NOFOLLOW")
+NEW = flags("O_WRONLY", "O_CREAT", "O_EXCL")
+FLUSH = flags("O_RDONLY" if HAS_OWNERS else "O_RDWR")
 
 
-def set_mode(descriptor: int, mode: int) -> None:
-    """Give an open file its mode, whatever the umask, where files have modes."""
-    if hasattr(os, "fchmod"):
-        os.fchmod(descriptor, mode)
+def _without_modes(descriptor: int, mode: int) -> None:
+    """Nothing to do where files have no modes."""
+
+
+#: Give an open file its mode, whatever the umask, where files have modes.
+set_mode: Callable[[int, int], None] = getattr(os, "fchmod", _without_modes)
 
 
 def require_ability(present: bool, what: str) -> None:

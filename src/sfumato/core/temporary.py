@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sfumato.core.platforms import belongs_to_us, flags
+from sfumato.core.platforms import HAS_OWNERS, flags
 
 _FOLDER = flags("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
 
@@ -114,7 +114,7 @@ def take_over(path: Path) -> HeldFolder | None:
     except OSError:
         return None
     try:
-        if belongs_to_us(os.fstat(lock)) and _locked(lock):
+        if (not HAS_OWNERS or os.fstat(lock).st_uid == os.geteuid()) and _locked(lock):
             return HeldFolder(path, lock)
     except OSError:
         pass

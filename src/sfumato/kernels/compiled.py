@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
-from sfumato.core.notices import NotCompiled, notify
+from sfumato.core.errors import NotCompiled, notify
 from sfumato.core.progress import Progress, silent
 
 P = ParamSpec("P")

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.certificate import canonical
 from sfumato.core.errors import SourceError
 from sfumato.core.plain_data import Plain
-from sfumato.core.platforms import flags
+from sfumato.core.platforms import NO_LINK, READ
 
 if TYPE_CHECKING:
     import numpy as np
@@ -265,7 +265,7 @@ class FileDigest:
 
 def sha256_file(path: str | os.PathLike[str], *, limit: int | None = None, follow_links: bool = True) -> FileDigest:
     """Digest a plain file without reading it into memory; refused when it is longer than `limit` bytes."""
-    how = flags("O_RDONLY", "O_CLOEXEC", "O_NONBLOCK", *(() if follow_links else ("O_NOFOLLOW",)))
+    how = READ if follow_links else READ | NO_LINK
     name = os.path.basename(os.fspath(path))
     try:
         with open(os.open(path, how), "rb") as file:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.core.errors import InputError, ParameterError, forgetting
+from sfumato.core.errors import InputError, ParameterError, forgetting, notify
 from sfumato.core.guarantees.base import ClassGuarantee
-from sfumato.core.notices import notify
 from sfumato.core.params import parameters
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.hierarchies.hierarchy import ROOT

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from sfumato.core import registry
-from sfumato.core.errors import RecipeError, SfumatoError, all_at_once, forgetting
-from sfumato.core.notices import notify
+from sfumato.core.errors import RecipeError, SfumatoError, all_at_once, forgetting, notify
 from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.progress import Progress, ProgressLike, shown, silent

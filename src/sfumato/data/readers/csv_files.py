@@ -18,8 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from sfumato.core.errors import ParameterError, SourceError
-from sfumato.core.notices import notify
+from sfumato.core.errors import ParameterError, SourceError, notify
 from sfumato.data.readers.expanding import read_expanding
 from sfumato.data.readers.read_result import NAMED_BY_A_RECORD, RawTable, Unreadable, are_numbers, unique_names
 

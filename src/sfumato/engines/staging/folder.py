@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from sfumato.core.errors import InputError, SourceError, raise_alone
 from sfumato.core.plain_files import sync_folder
-from sfumato.core.platforms import flags, set_mode
+from sfumato.core.platforms import NEW, set_mode
 from sfumato.core.progress import Progress
 from sfumato.core.temporary import HeldFolder, exchange, hold_folder, remove_tree, remove_unheld
 from sfumato.engines.staging.base import ROWS_PER_GROUP, ParquetFolder, StagedFile, unwritten
@@ -194,7 +194,7 @@ class _PartFiles:
 
         if self._writer is None:
             path = self.folder / part_name(len(self._files))
-            os.close(os.open(path, flags("O_WRONLY", "O_CREAT", "O_EXCL"), 0o600))
+            os.close(os.open(path, NEW, 0o600))
             # Without Arrow's own schema, so that a file holds what its columns show and nothing else.
             self._writer = pq.ParquetWriter(str(path), self.schema, compression="zstd", store_schema=False)
             self._files.append((path, 0))

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.errors import InputError, ParameterError, VerificationFailed
-from sfumato.core.notices import SfumatoWarning, notify
+from sfumato.core.errors import InputError, ParameterError, SfumatoWarning, VerificationFailed, notify
 from sfumato.core.plain_data import Plain
 from sfumato.core.view import View
 from sfumato.data.microdata import Microdata

@@ -159,8 +159,8 @@ def run_all(
     description = measures.described() if workers > 1 and len(batches) >= _FEW_JOBS else None
     apart = [batch for batch in batches if description is not None and _is_public(batch[0].mask)]
     here = [batch for batch in batches if batch not in apart]
-    count = min(workers, len(apart)) if can_share_rows() else 1
-    if count < 2 or len(apart) < _FEW_JOBS:
+    count = min(workers, len(apart))
+    if count < 2 or len(apart) < _FEW_JOBS or not can_share_rows():
         here, apart = batches, []
     finished = 0
 

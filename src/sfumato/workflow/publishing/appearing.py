@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sfumato.core.errors import InputError, SourceError
 from sfumato.core.plain_files import refuse_address, sync_folder
-from sfumato.core.platforms import HAS_OWNERS, flags, set_mode
+from sfumato.core.platforms import FLUSH, NEW, set_mode
 from sfumato.core.temporary import exchange, hold_folder, remove_tree, remove_unheld
 
 #: The file by which a folder is known as a release, and may be replaced by another one.
@@ -55,7 +55,7 @@ def appearing_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]
 
 def write_bytes(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Write a new file; it must not exist."""
-    descriptor = os.open(path, flags("O_WRONLY", "O_CREAT", "O_EXCL"), 0o600)
+    descriptor = os.open(path, NEW, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         set_mode(file.fileno(), mode)
         file.write(content)
@@ -125,8 +125,7 @@ def _sweep(target: Path) -> None:
 def _flush(folder: Path) -> None:
     for path, _, files in os.walk(folder):
         for name in files:
-            # some systems flush only what is open for writing
-            descriptor = os.open(os.path.join(path, name), flags("O_RDONLY" if HAS_OWNERS else "O_RDWR"))
+            descriptor = os.open(os.path.join(path, name), FLUSH)
             try:
                 os.fsync(descriptor)
             finally:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from sfumato.core import registry
 from sfumato.core.certificate import NOT_ENTERED, Certificate, Claim, plain
-from sfumato.core.errors import ParameterError
+from sfumato.core.errors import ParameterError, notify
 from sfumato.core.guarantees.loss import LossGuarantee
-from sfumato.core.notices import notify
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters
 from sfumato.core.progress import Progress, ProgressLike, shown, silent

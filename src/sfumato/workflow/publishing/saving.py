@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.certificate import Certificate
-from sfumato.core.errors import ParameterError, Unsupported, VerificationFailed
-from sfumato.core.notices import notify
+from sfumato.core.errors import ParameterError, Unsupported, VerificationFailed, notify
 from sfumato.workflow.contents.base import FORMATS, Content, Format
 from sfumato.workflow.publishing.appearing import appearing_folder, make_folder, write_bytes
 from sfumato.workflow.publishing.cards import CARD, card_of, public_card, stated_card

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sfumato.core.errors import VerificationFailed, forgetting
-from sfumato.core.platforms import flags, require_ability
+from sfumato.core.platforms import NO_LINK, READ, flags, require_ability
 
 MAX_FILES = 200
 MAX_JSON_BYTES = 16_000_000
@@ -28,6 +28,7 @@ MAX_TEXT_BYTES = 64_000_000
 MAX_DATA_BYTES = 16_000_000_000
 MAX_JSON_DEPTH = 60
 _LARGE = 1 << 20
+_FOLDER = flags("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
 _MOST_DIGITS = 300  # a longer whole number is beyond every floating-point number
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -91,9 +92,8 @@ class UntrustedFolder:
 
     @contextmanager
     def _opened(self, name: str, limit: int) -> Iterator[int]:
-        how = flags("O_RDONLY", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC")
         try:
-            descriptor = os.open(name, how, dir_fd=self.descriptor)
+            descriptor = os.open(name, READ | NO_LINK, dir_fd=self.descriptor)
         except OSError as error:
             raise VerificationFailed(f"the file {quoted(name)} cannot be opened: {_reason(error)}") from None
         try:
@@ -146,7 +146,7 @@ def untrusted(folder: Path, *, folders: Collection[str] = ()) -> Iterator[Untrus
 def _opened_folder(name: str, inside: int | None) -> Iterator[int]:
     require_ability(hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW"), "reading a folder of somebody else without links")
     try:
-        descriptor = os.open(name, flags("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC"), dir_fd=inside)
+        descriptor = os.open(name, _FOLDER, dir_fd=inside)
     except OSError as error:
         raise VerificationFailed(f"the folder cannot be opened: {_reason(error)}") from None
     try:
