@@ -39,6 +39,18 @@ def test_a_missing_package_is_named_with_its_command(
     assert str(refused.value) == (f"{method}() needs the package '{package}'. Install it with: pip install 'sfumato[{package}]'")
 
 
+@pytest.mark.parametrize("opened", [lambda url: sf.read(url, table="people"), sf.Ledger.open])
+def test_postgresql_without_its_driver_is_refused_with_the_command(
+    opened: Callable[[str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "psycopg"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(MissingExtra) as refused:
+        opened("postgresql://owner:secret@nowhere.invalid/clinic")
+    assert "pip install 'sfumato[postgres]'" in str(refused.value) and "secret" not in str(refused.value)
+
+
 def test_an_installed_package_without_one_that_it_needs_is_no_missing_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

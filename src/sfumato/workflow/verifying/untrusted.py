@@ -122,6 +122,8 @@ def _copy(name: str, file: BinaryIO, target: Path, limit: int, digest: hashlib._
 def _stored_bytes(descriptor: int, size: int) -> int:
     """How much of a file is stored and not a hole; all of it where the system does not say. Moves back to the start."""
     stored = end = 0
+    if not hasattr(os, "SEEK_DATA"):
+        return size
     try:
         while end < size and stored < size // 2:
             start = os.lseek(descriptor, end, os.SEEK_DATA)
