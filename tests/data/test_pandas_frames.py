@@ -31,6 +31,23 @@ def test_numbers_that_stayed_numbers_come_back_as_numbers() -> None:
     assert sorted(frame["age"]) == sorted(release.data.column("age").to_pylist())
 
 
+def test_numbers_that_were_taken_for_codes_are_numbers_again_and_declared_categories_are_not() -> None:
+    rows = pa.table({"visits": [*range(4)] * 50, "zip": ["1000", "2000"] * 100, "age": [*range(20, 70)] * 4})
+    release = sf.protect(rows, k=2, quasi=["visits", "zip", "age"], method="Lattice()")
+    assert release.data.column("visits").to_pylist()[0] == "0"
+    frame = release.to_pandas()
+    assert frame["visits"].dtype == np.int64 and sorted(frame["visits"]) == sorted(rows.column("visits").to_pylist())
+    assert set(frame["zip"]) == {"1000", "2000"}
+    declared = Schema(dataset="visits", unit="record", columns={"visits": Column(role="quasi", type="category")})
+    assert set(sf.protect(sf.read(rows.select(["visits"]), declared), k=2).to_pandas()["visits"]) == set("0123")
+
+
+@pytest.mark.parametrize("text", ["007", "-0", "1.0", "*", "[1, 2)", "9" * 19])
+def test_codes_beside_another_text_stay_texts(text: str) -> None:
+    assert pandas_frame(pa.table({"x": ["1", text]}), codes=["x"])["x"].tolist() == ["1", text]
+    assert str(pandas_frame(pa.table({"x": ["1", None]}), codes=["x"])["x"].dtype) == "Int64"
+
+
 def test_whole_numbers_stay_whole_beside_missing_ones() -> None:
     large = 2**53 + 1
     frame = pandas_frame(pa.table({"x": [1, None, large], "y": [1, 2, 3], "z": [0.5, None, 1.0]}))

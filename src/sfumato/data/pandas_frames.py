@@ -7,7 +7,7 @@ A released table shows `[30, 40)` for half-open intervals, `[2.5, 7]` for ranges
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from sfumato.core.extras import require_extra
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _WHOLE = re.compile(r"-?[0-9]+")
+_CODE = re.compile(r"0|-?[1-9][0-9]{0,17}")
 _VALUE = re.compile(_NUMBER)
 _CLOSED: dict[tuple[bool, bool], Literal["left", "right", "both", "neither"]] = {
     (True, False): "left",
@@ -30,9 +31,10 @@ _CLOSED: dict[tuple[bool, bool], Literal["left", "right", "both", "neither"]] = 
 _INTERVAL = re.compile(rf"\[({_NUMBER}|-inf), ({_NUMBER}|inf)([)\]])")
 
 
-def pandas_frame(table: pa.Table, *, intervals: bool = False) -> pd.DataFrame:
+def pandas_frame(table: pa.Table, *, intervals: bool = False, codes: Collection[str] = ()) -> pd.DataFrame:
     """The table as a DataFrame. `intervals` turns columns that show intervals into `pandas.Interval`, closed on the sides that
-    the texts mean; a value that is shown as it is stays a number, and `*` stays `*`."""
+    the texts mean; a value that is shown as it is stays a number, and `*` stays `*`. `codes` are columns of whole numbers that
+    were read as texts; they are numbers again where they show nothing else."""
     require_extra("pandas", "pandas", "to_pandas()")
     import pyarrow as pa
 
@@ -40,6 +42,10 @@ def pandas_frame(table: pa.Table, *, intervals: bool = False) -> pd.DataFrame:
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_integer(column.type) and column.null_count:  # as floating-point numbers they would lose digits
             frame[name] = column.to_pandas(types_mapper=_nullable)
+    for name in codes:
+        numbers = _whole_numbers(table.column(name))
+        if numbers is not None:
+            frame[name] = numbers.to_pandas(types_mapper=_nullable if numbers.null_count else None)
     if intervals:
         for name in table.column_names:
             shown = _intervals_of(table.column(name))
@@ -53,6 +59,16 @@ def _nullable(kind: pa.DataType) -> Any:
     import pandas as pd
 
     return pd.api.types.pandas_dtype(f"{'UInt' if str(kind).startswith('u') else 'Int'}{kind.bit_width}")
+
+
+def _whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """A column of texts as numbers, where each of them is a whole number as it is usually written."""
+    import pyarrow as pa
+
+    texts = column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+    if not pa.types.is_string(texts.type) or not all(map(_CODE.fullmatch, texts.drop_null().unique().to_pylist())):
+        return None
+    return texts.cast(pa.int64())
 
 
 def _intervals_of(column: pa.ChunkedArray) -> Any | None:

@@ -133,13 +133,17 @@ class Release(Generic[C]):
 
     def to_pandas(self, *, intervals: bool = False) -> Any:  # a pandas DataFrame, which is not a dependency
         """The released rows as a pandas DataFrame: a column that shows numbers alone has numbers, any other one texts.
+        Whole numbers that were taken for codes, because nobody declared them, are numbers again.
 
         `intervals` turns texts such as `[30, 40)` into `pandas.Interval`, closed on the sides that the texts mean.
         """
         from sfumato.data.pandas_frames import pandas_frame
 
         self._refuse_unless_table()
-        return pandas_frame(self.data, intervals=intervals)
+        owners = getattr(self.content, "owners", None)  # of rows about people
+        learnt = [] if owners is None else [n for n, c in owners.columns.items() if c.type == "category" and c.source == "data"]
+        codes = [name for name in learnt if name in self.data.column_names]
+        return pandas_frame(self.data, intervals=intervals, codes=codes)
 
     def to_polars(self) -> Any:  # a polars DataFrame, which is not a dependency
         """The released rows as a polars DataFrame."""
