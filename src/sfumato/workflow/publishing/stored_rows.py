@@ -41,10 +41,6 @@ if TYPE_CHECKING:
     from sfumato.workflow.protect import ReleaseRequest
 
 
-#: Kinds of values that releases have as text alone, in the words of this process.
-_WRITTEN_AS_TEXT = ("time", "binary")
-
-
 @contextmanager
 def stored_rows(
     request: ReleaseRequest, search: Search, destination: Destination, *, home: Path | None = None, attacked: bool = False
@@ -129,7 +125,9 @@ def refuse_what_needs_rows(request: ReleaseRequest) -> None:
     if any(getattr(each, "items", None) for each in request.guarantees):
         faults.append("promises about known items look at single records")
     fields = plannable(request.people.relation).fields
-    others = [name for name in request.plan.keep if name not in request.plan.quasi and fields[name].kind in _WRITTEN_AS_TEXT]
+    kinds = {name: fields[name].kind for name in request.plan.keep}
+    # what a recoded time shows is computed here; of bytes the engine would write bytes, which no release has
+    others = [name for name, kind in kinds.items() if kind == "binary" or (kind == "time" and name not in request.plan.quasi)]
     if others:
         faults.append(f"columns of times or bytes ({', '.join(others)}) are published as text, which engines write differently")
     all_at_once(Unsupported, "rows that stay in the engine (leave destination= out to protect the table in this process)", faults)
