@@ -23,7 +23,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
 from sfumato.report.checklist import answers_of
-from sfumato.workflow.contents.base import DEMONSTRATION, Content, Draft, Promise
+from sfumato.workflow.contents.base import DEMONSTRATION, Content, Promise, Submission
 from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.contents.stored_rows import StoredRows
 from sfumato.workflow.publishing.claims import References, each_once
@@ -82,7 +82,7 @@ class ReleaseRequest:
         """Roles and types of the rows that are published."""
         return released_schema(self.plan.schema, table)
 
-    def draft(
+    def submission(
         self,
         content: C,
         guarantees: Iterable[Guarantee],
@@ -92,14 +92,14 @@ class ReleaseRequest:
         *,
         notices: tuple[str, ...] = (),
         other_values: Collection[str] = (),
-    ) -> Draft[C]:
-        """The draft of what a method made: its rows, and what is promised and told about them. Columns with `other_values` show
-        other ones than the records behind them had."""
+    ) -> Submission[C]:
+        """What a method made, to be published: its rows, and what is promised and told about them. Columns with `other_values`
+        show other ones than the records behind them had."""
         private = self.randomness.private
         sample = {} if self.sampled_of is None else {"sample": SAMPLE}
         owners = {} if self.sampled_of is None else {"sample": f"{len(self.people):,} of {self.sampled_of:,} records"}
         notices = (*notices, *sample.values(), *_notices_about(content, self.plan, other_values))
-        return Draft(
+        return Submission(
             content=content,
             promises=tuple(Promise(each) for each in guarantees),
             method=method,
@@ -225,10 +225,10 @@ def protect(
             limit, signed = memory_of(memory), None if sign is None else Path(sign)
             return store(request, chosen, place, ledger=ledger, checks=checks, overwrite=overwrite, sign=signed, memory=limit)
         if isinstance(chosen, Mask):
-            draft = masked_rows(request, chosen, source.relation)
+            submission = masked_rows(request, chosen, source.relation)
         else:
-            draft = recoded_rows(request, chosen)
-        return publish(draft, ledger, checks=checks, progress=progress)
+            submission = recoded_rows(request, chosen)
+        return publish(submission, ledger, checks=checks, progress=progress)
 
 
 def _destination(

@@ -90,10 +90,10 @@ class Content(ABC):
     # On its way out
 
     @classmethod
-    def drafted(
+    def submitted(
         cls, outcome: Outcome[object], *, dataset: str | None, ledger: Ledger | None, ledger_entry: str | None
-    ) -> Draft[Self] | None:
-        """The draft of what a room returned; None where that is of another kind."""
+    ) -> Submission[Self] | None:
+        """What a room returned, as a submission; None where that is of another kind."""
         return None
 
     @property
@@ -288,8 +288,8 @@ class Promise:
 
 
 @dataclass(frozen=True, eq=False)
-class Draft(Generic[C]):
-    """Content with its promises, and what a certificate tells about how it was made.
+class Submission(Generic[C]):
+    """Content with its promises before anybody verified it, and what a certificate tells about how it was made.
 
     `details` says how the work went; `computed` is what was computed from the original and never leaves. `recipe` and `answers`
     are what the owner said and keeps with the release.

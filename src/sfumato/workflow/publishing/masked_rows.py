@@ -29,7 +29,7 @@ from sfumato.workflow.verifying.stated.transparency import KNOWS_THE_METHOD, mis
 if TYPE_CHECKING:
     from sfumato.masking.base import Mask
     from sfumato.wire.keys import OwnerKey
-    from sfumato.workflow.contents.base import Draft
+    from sfumato.workflow.contents.base import Submission
     from sfumato.workflow.protect import ReleaseRequest
 
 _ROW = "source row of sfumato"
@@ -40,7 +40,7 @@ _PER_RECORD = "what the mask tells about itself, a loss ε or a variance, is abo
 _PLAIN = (int, float, str, bool)
 
 
-def masked_rows(request: ReleaseRequest, mask: Mask, source: Relation) -> Draft[Rows]:
+def masked_rows(request: ReleaseRequest, mask: Mask, source: Relation) -> Submission[Rows]:
     """Apply the mask and bring the rows into the form and order of a release; `source` is what the people were read from."""
     people, plan, asked = request.people, request.plan, request.guarantees
     outcome = mask.apply(people, randomness=request.randomness, progress=request.progress)
@@ -71,7 +71,7 @@ def masked_rows(request: ReleaseRequest, mask: Mask, source: Relation) -> Draft[
         in_source_order=source.engine in ORDERED,
         drawn=mask.draws,
     )
-    return request.draft(
+    return request.submission(
         content,
         promised,
         outcome.method,
