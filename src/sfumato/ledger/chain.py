@@ -23,7 +23,7 @@ from sfumato.core.plain_data import PlainDict
 
 FORMAT = "sfumato-ledger-1"
 
-EntryKind = Literal["grant", "reserve", "commit", "rollback", "release", "note", "unit", "version"]
+EntryKind = Literal["grant", "reserve", "commit", "rollback", "release", "note", "unit", "version", "withdrawal"]
 KINDS: tuple[str, ...] = get_args(EntryKind)
 
 _HASH = re.compile(r"[0-9a-f]{64}")

@@ -16,14 +16,16 @@ from sfumato.core.errors import InputError
 from sfumato.ledger.answers import ChargedAnswers
 from sfumato.ledger.budgets import Budgets
 from sfumato.ledger.chain import Entry, EntryKind, Head, checked_name
+from sfumato.ledger.statements import Statements
 from sfumato.ledger.transactions import Clock, check_selected, end_of
 from sfumato.ledger.versions import DataVersion, Seen, history, seen_in
+from sfumato.ledger.withdrawals import token_in_force
 
 if TYPE_CHECKING:
     from sfumato.ledger.verification import VerifyReport
 
 
-class Ledger(Budgets, ChargedAnswers):
+class Ledger(Budgets, ChargedAnswers, Statements):
     """An open ledger. Payloads and answers are kept for ever: callers never put record values into them.
 
     >>> import tempfile
@@ -83,8 +85,9 @@ class Ledger(Budgets, ChargedAnswers):
     # Releases and notes
 
     def enter_release(self, dataset: str, payload: Mapping[str, object], *, token: str) -> Entry:
-        """Enter a release. Entering it again with the same token returns the first entry and adds none."""
-        return self._enter_once("release", dataset, payload, token)
+        """Enter a release. Entering it again with the same token returns the first entry and adds none. One that was withdrawn and
+        is released again gets an entry of its own, which counts."""
+        return self._enter_once("release", dataset, payload, token, token_in_force)
 
     def note(self, dataset: str, payload: Mapping[str, object], *, token: str) -> Entry:
         """Enter a remark about a dataset: a correction, an erasure, a destroyed key."""
@@ -105,7 +108,7 @@ class Ledger(Budgets, ChargedAnswers):
         return history(self.entries(dataset, "version"))
 
     def releases(self, dataset: str) -> list[Entry]:
-        """All releases of a dataset, oldest first."""
+        """All releases of a dataset, oldest first, those too that were withdrawn."""
         return self.entries(dataset, "release")
 
     # The chain

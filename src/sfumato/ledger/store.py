@@ -133,6 +133,12 @@ class Tables:
         """The entry with that hash."""
         return self._entry("WHERE hash = ? ORDER BY sequence LIMIT 1", (digest,))
 
+    def beginning(self, digits: str) -> list[Entry]:
+        """Entries whose hash begins so: two at most, which shows that there are several."""
+        after = f"{digits[:-1]}{chr(ord(digits[-1]) + 1)}"
+        where = f"SELECT {_ENTRY} FROM {{t}}entries WHERE hash{{c}} >= ? AND hash{{c}} < ? ORDER BY sequence LIMIT 2"  # noqa: S608
+        return [Entry(*row) for row in self._run(where, (digits, after))]
+
     def entries(self, dataset: str | None = None, kind: str | None = None) -> Iterator[Entry]:
         """Entries in order, a page at a time, all or of one dataset and kind."""
         after = -(2**62)
