@@ -85,8 +85,8 @@ class Ledger(Budgets, ChargedAnswers, Statements):
     # Releases and notes
 
     def enter_release(self, dataset: str, payload: Mapping[str, object], *, token: str) -> Entry:
-        """Enter a release. Entering it again with the same token returns the first entry and adds none. One that was withdrawn and
-        is released again gets an entry of its own, which counts."""
+        """Enter a release. Entering it again with the same token returns the first entry and adds none. One that was withdrawn
+        and is released again gets an entry of its own, which counts."""
         return self._enter_once("release", dataset, payload, token, token_in_force)
 
     def note(self, dataset: str, payload: Mapping[str, object], *, token: str) -> Entry:

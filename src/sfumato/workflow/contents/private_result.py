@@ -34,6 +34,7 @@ from sfumato.workflow.contents.base import (
     entered,
 )
 from sfumato.workflow.earlier.comparing import Together
+from sfumato.workflow.earlier.withdrawn import withdrawn_of
 from sfumato.workflow.publishing.written_files import (
     describe_bytes,
     describe_file,
@@ -172,7 +173,8 @@ class PrivateResult(Content):
 
     def enter(self, ledger: Ledger, facts: Plain, files: Files) -> tuple[Entry, Together]:
         """The entry alone: what was charged adds up in the accounts of the ledger."""
-        return entered(ledger, self.dataset, self.entry(facts, files)), Together()
+        entry = entered(ledger, self.dataset, self.entry(facts, files))
+        return entry, Together(withdrawn=withdrawn_of(ledger, self.dataset))
 
     def save(self, folder: Path, format: Format, release: Release[Content]) -> Saved:
         """The result and the tables that come with it, read back."""

@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from sfumato.core import registry
 from sfumato.core.certificate import NOT_ENTERED, Certificate, Claim, plain
-from sfumato.core.errors import ParameterError
+from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters
+from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress, silent
 from sfumato.data.schema import Schema
-from sfumato.workflow.contents.base import Content, Promise, Submission
-from sfumato.workflow.earlier.comparing import Together, opened
+from sfumato.workflow.contents.base import DRAFT, Content, Files, Promise, Submission
+from sfumato.workflow.earlier.comparing import Together
+from sfumato.workflow.earlier.opening import opened, opened_to_read
+from sfumato.workflow.earlier.withdrawn import withdrawn_in_words
 from sfumato.workflow.publishing.claims import missing_counted
 from sfumato.workflow.publishing.scoring import Checks
 from sfumato.workflow.publishing.written_files import public_schema, versions
@@ -92,24 +95,25 @@ def _submitted(
 
 
 def _published(submission: Submission[C], ledger: Ledger | str | Path | None, checks: Checks, progress: Progress) -> Release[C]:
+    if submission.draft and not submission.content.has_drafts:
+        raise Unsupported(
+            f"there are no drafts of {type(submission.content).__name__}: what was drawn for a look would be free noise"
+        )
     progress("writing", 0, 1)
     content, files = submission.content.written()  # never on the disk: nobody has verified it yet
     progress("verifying", 0, 1)
     claims = _claims(submission, content)
-    notices = tuple(dict.fromkeys((*submission.notices, *missing_counted(claims))))
+    notices = (*((DRAFT,) if submission.draft else ()), *submission.notices, *missing_counted(claims))
     progress("verifying", 1, 1)
     facts = _facts(submission, content.schema, claims)
     # measured before anything is entered: what cannot be measured must not be published by then
     checked = content.checked(checks, facts, progress)
     paid = next((promise.ledger_entry for promise in submission.promises if promise.ledger_entry), None)
-    entered, together = paid or NOT_ENTERED, Together()
     made_with = versions()  # what can fail fails before anything is entered
-    with opened(ledger) as book:
-        if book is not None:
-            progress("entering in the ledger", 0, 1)
-            entry, together = content.enter(book, facts, files)
-            entered = entry.hash
-            progress("entering in the ledger", 1, 1)
+    if submission.draft:
+        entered, together = "", _beside_earlier(content, ledger, facts, files, progress)
+    else:
+        entered, together = _entered(content, ledger, facts, files, progress)
     certificate = Certificate(
         dataset=content.schema.dataset,
         created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -121,11 +125,13 @@ def _published(submission: Submission[C], ledger: Ledger | str | Path | None, ch
         fingerprint=submission.fingerprint,
         randomness=submission.randomness,
         private=submission.private,
-        ledger=entered,
+        ledger=entered or paid or NOT_ENTERED,
         composition=together.outside,
         attacks=checked.stated_attacks,
         transparency=dict(submission.transparency),
-        notices=notices,
+        notices=tuple(dict.fromkeys(filter(None, (*notices, withdrawn_in_words(together.withdrawn))))),
+        draft=submission.draft,
+        withdrawn=together.withdrawn,
         content=type(content).__name__ if content.named_in_certificates else "",
     )
     details = dict(submission.details)
@@ -150,6 +156,32 @@ def _published(submission: Submission[C], ledger: Ledger | str | Path | None, ch
             answers=submission.answers,
         ),
     )
+
+
+def _entered(
+    content: Content, ledger: Ledger | str | Path | None, facts: Plain, files: Files, progress: Progress
+) -> tuple[str, Together]:
+    """The hash of the entry, and what the release tells together with earlier ones; nothing without a ledger."""
+    with opened(ledger) as book:
+        if book is None:
+            return "", Together()
+        progress("entering in the ledger", 0, 1)
+        entry, together = content.enter(book, facts, files)
+        progress("entering in the ledger", 1, 1)
+        return entry.hash, together
+
+
+def _beside_earlier(
+    content: Content, ledger: Ledger | str | Path | None, facts: Plain, files: Files, progress: Progress
+) -> Together:
+    """What a draft would tell together with earlier releases: the ledger is read, and none is made."""
+    with opened_to_read(ledger) as book:
+        if book is None:
+            return Together()
+        progress("comparing with earlier releases", 0, 1)
+        together = content.beside_earlier(book, facts, files)
+        progress("comparing with earlier releases", 1, 1)
+        return together
 
 
 def _claims(submission: Submission[C], content: C) -> tuple[Claim, ...]:

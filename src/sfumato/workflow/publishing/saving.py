@@ -31,6 +31,12 @@ PROPOSAL = (
     'then save with sign="signing.key".'
 )
 
+#: Why rows of a draft go into a folder alone.
+DRAFT_IN_A_DATABASE = (
+    "a draft is not put into a database, where its rows would look like a release: nothing in a table says that it is a draft. "
+    "Save it as a folder, or leave draft out"
+)
+
 
 def save_release(release: Release[Content], folder: Path, format: Format, *, overwrite: bool, sign: Path | None) -> Certificate:
     """Write the folder; returns the certificate in it."""
@@ -73,6 +79,8 @@ def write_rows(release: Release[Content], destination: str | Path, table_name: s
     if not hasattr(release.data, "num_rows"):
         raise Unsupported("this release is plain data and has no rows to write; save it as files instead")
     refuse_without_rows(release)
+    if release.published.draft:
+        raise Unsupported(DRAFT_IN_A_DATABASE)
 
     def confirm(back: pa.Table) -> None:
         if back.column_names != release.data.column_names or not released_form(back).equals(released_form(release.data)):

@@ -74,7 +74,8 @@ def store(
             progress("saving", 0, 1)
             release.note_saved(fill_folder(release, hidden, "parquet", key))
     progress("saving", 1, 1)
-    propose_signing(key)
+    if not request.draft:
+        propose_signing(key)
     return release
 
 
