@@ -168,9 +168,7 @@ def releases(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = Fals
 
 def withdraw(
     release: Annotated[str, typer.Argument(help="The release's id, as `sfumato ledger releases` shows it.")],
-    reason: Annotated[
-        str, typer.Option("--reason", help="Why; it stays in the ledger for ever. Never write a value of a record.")
-    ],
+    reason: Annotated[str, typer.Option("--reason", help="Why; it stays in the ledger for ever. Name no value of a record.")],
     dataset: Annotated[str | None, typer.Option("--dataset", help="The dataset that the release must be about.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="State it without being asked.")] = False,
     ledger: Place = DEFAULT,
