@@ -8,7 +8,8 @@ import pytest
 
 from sfumato.core.errors import InputError, LedgerError
 from sfumato.ledger import Charge, Entry, Ledger, LossAmount
-from sfumato.ledger.withdrawals import LONGEST_REASON, withdrawal_token
+from sfumato.ledger.chain import withdrawal_token
+from sfumato.ledger.withdrawals import LONGEST_REASON
 from tests.ledger.conftest import Place
 from tests.ledger.test_chain import forging, rehashed
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sfumato.cli.ledger import ledger_name
 from sfumato.cli.output import answer
 from sfumato.core.errors import ParameterError
+from sfumato.core.plain_data import PlainDict
 
 if TYPE_CHECKING:
     from sfumato.dp.releasing import ArtefactCost
@@ -47,7 +48,7 @@ def print_cost_of_answer(cost: Explanation, columns: QueryDescription, session: 
 
 
 def print_cost_of_batch(
-    session: Session, questions: Sequence[str], options: Any, confidence: float, ledger: str, json: bool
+    session: Session, questions: Sequence[str], options: PlainDict, confidence: float, ledger: str, json: bool
 ) -> None:
     """The cost of several questions under one charge, and the columns of their answers."""
     cost = session.batch(questions, confidence=confidence, **options)
@@ -63,9 +64,9 @@ def _indented(columns: QueryDescription) -> list[str]:
     return [f"  {line}" for line in str(columns).split("\n")]
 
 
-def _left(session: Session, ledger: str) -> tuple[dict[str, Any], list[str]]:
+def _left(session: Session, ledger: str) -> tuple[PlainDict, list[str]]:
     """What is left of the analyst's budget in the ledger, which is only read."""
-    from sfumato.workflow.earlier.opening import opened_to_read
+    from sfumato.workflow.publishing.publish import opened_to_read
 
     with opened_to_read(ledger) as book:
         left = None if book is None else book.remaining(session.dataset, session.analyst)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -160,9 +161,9 @@ def releases(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = Fals
         lines.append(f"{entry.time[:19]}  {entry.dataset}  {rows}  {_claims(payload)}  {entry.hash[:16]}…")
         if stated is not None:
             lines.append(f"{'':19}  withdrawn {stated.time[:10]}, never given away by its owner's word: {stated.reason}")
-        told = None if stated is None else {"time": stated.time, "reason": stated.reason, "hash": stated.entry}
+        statement = None if stated is None else {"time": stated.time, "reason": stated.reason, "hash": stated.entry}
         facts = {"sequence": entry.sequence, "time": entry.time, "dataset": entry.dataset, "hash": entry.hash}
-        mappings.append({**facts, **_named(payload), "withdrawn": told})
+        mappings.append({**facts, **_named(payload), "withdrawn": statement})
     answer({"ledger": ledger_name(ledger), "releases": mappings}, lines or [f"the ledger has no releases{_on(dataset)}"], json)
 
 
@@ -203,9 +204,10 @@ def _confirm(said: str, json: bool) -> None:
         f"You state that {said} was never given to anybody. Later releases are then not compared with it, and their certificates "
         "repeat your statement. A release that was given away and called back still counts: do not withdraw it."
     )
+    complain("Type yes to enter this statement:")
     try:
-        agreed = typer.confirm("Enter this statement?", err=True)
-    except typer.Abort:
+        agreed = sys.stdin is not None and sys.stdin.readline().strip().lower() in ("y", "yes")
+    except (OSError, ValueError):  # nobody is there to say it
         agreed = False
     if not agreed:
         raise ParameterError(unasked)

@@ -98,14 +98,14 @@ def charged_run(
 def cost_of_artefact(algorithm: Algorithm, table: KnownTable) -> ArtefactCost:
     """What a run would cost and release, from schema and parameters alone: no row is read."""
     data, rehearsed, columns = _rehearsed(algorithm, table)
-    made = rehearsed.result.schema if hasattr(rehearsed.result, "schema") else None
+    fields = rehearsed.result.schema if hasattr(rehearsed.result, "schema") else None
     return ArtefactCost(
         method={"name": algorithm.name, **algorithm.parameters()},
         loss=_about(rehearsed, algorithm, table.unit),
         unit=table.unit or RECORD,
         counted=_counted(algorithm, table, columns),
         reads={name: _declared(data.schema.columns[name]) for name in columns if name in data.schema.columns},
-        released=None if made is None else {each.name: kind_of_type(each.type) for each in made},
+        released=None if fields is None else {each.name: kind_of_type(each.type) or str(each.type) for each in fields},
     )
 
 
@@ -133,7 +133,7 @@ def _counted(algorithm: Algorithm, table: KnownTable, columns: Sequence[str]) ->
 
 def _declared(column: Column) -> str:
     """What the schema says of the values of a column, in a few words."""
-    said = [column.type or "any type"]
+    said: list[str] = [column.type or "any type"]
     said += [f"from {column.bounds[0]} to {column.bounds[1]}"] if column.bounds else []
     said += [f"{len(column.domain):,} values"] if column.domain else []
     return ", ".join([*said, *([str(column.source)] if column.bounds or column.domain else [])])
@@ -170,6 +170,15 @@ class _WithoutRows(MemoryRelation):
     def __init__(self, schema: pa.Schema) -> None:
         super().__init__(schema.empty_table())
         self.read: dict[str, None] = {}
+
+    def distinct_units(self, unit: str) -> MemoryRelation:
+        """The same, noting in the same place."""
+        apart = super().distinct_units(unit)
+        if apart is self:
+            return self
+        noting = _WithoutRows(apart.schema())
+        noting.read = self.read
+        return noting
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """No rows."""

@@ -94,6 +94,11 @@ def is_hash(text: str) -> bool:
     return _HASH.fullmatch(text) is not None
 
 
+def withdrawal_token(release: str) -> str:
+    """The token of the one entry that withdraws the release with that hash."""
+    return f"withdrawal-{release}"
+
+
 def payload_text(payload: Mapping[str, object]) -> str:
     """Canonical JSON of a payload, refused when it is no plain data or too long. Payloads never hold record
     values.

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from sfumato.core.errors import LedgerError
 from sfumato.ledger.accounts import EVERYBODY, Account, Protected, Spend, Spending
 from sfumato.ledger.amounts import LossAmount
-from sfumato.ledger.chain import Entry, Head
+from sfumato.ledger.chain import Entry, Head, withdrawal_token
 from sfumato.ledger.unit_changes import UnitChange
 
 VERSION = 1
@@ -124,6 +124,17 @@ class Tables:
     def by_token(self, token: str) -> Entry | None:
         """The entry with that token."""
         return self._entry("WHERE token = ?", (token,))
+
+    def withdrawal(self, release: str) -> Entry | None:
+        """The entry that withdrew a release."""
+        entry = self.by_token(withdrawal_token(release))
+        return entry if entry is not None and entry.kind == "withdrawal" else None
+
+    def token_in_force(self, token: str) -> str:
+        """The token under which a release is entered: one that was withdrawn and is released again is another entry."""
+        while (entry := self.by_token(token)) is not None and self.withdrawal(entry.hash) is not None:
+            token = f"again-{entry.hash}"
+        return token
 
     def by_sequence(self, sequence: int) -> Entry | None:
         """The entry at that place."""

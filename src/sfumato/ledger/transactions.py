@@ -61,18 +61,10 @@ class Transactions:
             yield tables
         self._watch.remember(tables)
 
-    def _enter_once(
-        self,
-        kind: EntryKind,
-        dataset: str,
-        payload: Mapping[str, Any],
-        token: str,
-        in_force: Callable[[Tables, str], str] = lambda _, token: token,
-    ) -> Entry:
-        """`in_force` says under which token an entry is looked for and made."""
+    def _enter_once(self, kind: EntryKind, dataset: str, payload: Mapping[str, Any], token: str) -> Entry:
         check_names(dataset=dataset, token=token)
         with self._writing() as tables:
-            token = in_force(tables, token)
+            token = tables.token_in_force(token) if kind == "release" else token
             entry = tables.by_token(token)
             if entry is None:
                 return self._append(tables, kind, dataset, payload, token=token)

@@ -13,11 +13,11 @@ from typing import Any
 from sfumato.core.errors import SfumatoError
 from sfumato.ledger.accounts import EVERYBODY, Account, Protected, Spend, agreed, restated
 from sfumato.ledger.amounts import LossAmount
-from sfumato.ledger.chain import KINDS, Entry, Head, genesis, is_hash
+from sfumato.ledger.chain import KINDS, Entry, Head, genesis, is_hash, withdrawal_token
 from sfumato.ledger.store import Tables
 from sfumato.ledger.unit_changes import Uncovered, UnitChange, carried, changed, opened, uncovered
 from sfumato.ledger.versions import Seen
-from sfumato.ledger.withdrawals import is_charged, settled_reason, withdrawal_token
+from sfumato.ledger.withdrawals import is_charged, settled_reason
 
 
 @dataclass(frozen=True)

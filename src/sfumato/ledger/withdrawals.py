@@ -6,19 +6,22 @@ of the release stays, what was given away and called back still counts, and a pr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from sfumato.core.errors import InputError, LedgerError
+from sfumato.core.errors import InputError, LedgerError, as_name
 from sfumato.core.plain_data import Plain
-from sfumato.ledger.chain import Entry
+from sfumato.ledger.chain import Entry, is_hash
 
 if TYPE_CHECKING:
     from sfumato.ledger.store import Tables
 
-LONGEST_REASON = 500
+#: The fewest digits of an id that name a release, and the longest reason.
+FEWEST_DIGITS, LONGEST_REASON = 8, 500
 NOTHING_ENTERED = "Nothing was entered."
+_LIST = "`sfumato ledger releases` lists the releases with their ids"
 
 
 @dataclass(frozen=True)
@@ -63,19 +66,39 @@ def is_charged(payload: Plain) -> bool:
     return payload.get("evidence") == "process" or payload.get("charged") is not None or processes
 
 
-def withdrawal_token(release: str) -> str:
-    """The token of the one entry that withdraws a release."""
-    return f"withdrawal-{release}"
+def named_release(tables: Tables, release: object, dataset: str | None) -> Entry:
+    """The release of that id, refused where it cannot be withdrawn."""
+    entry = _named(tables, release)
+    short = f"{entry.hash[:16]}…"
+    if entry.kind != "release":
+        raise InputError(
+            f"entry {short} is no release but a {entry.kind}, and only a release is withdrawn; {_LIST}. {NOTHING_ENTERED}"
+        )
+    if dataset is not None and entry.dataset != dataset:
+        raise InputError(f"release {short} is about dataset '{entry.dataset}', and '{dataset}' was named. {NOTHING_ENTERED}")
+    if is_charged(entry.payload):
+        raise InputError(
+            f"release {short} is a private result, and a privacy charge never returns: its noise was drawn, whoever has seen "
+            f"it. Only releases with class guarantees and masked tables are withdrawn. {NOTHING_ENTERED}"
+        )
+    earlier = tables.withdrawal(entry.hash)
+    if earlier is not None:
+        raise InputError(f"release {short} was withdrawn already on {earlier.time[:10]}. {NOTHING_ENTERED}")
+    return entry
 
 
-def token_in_force(tables: Tables, token: str) -> str:
-    """The token under which a release is entered. One that was withdrawn and is released again is another entry: it counts."""
-    while (entry := tables.by_token(token)) is not None and withdrawal_of(tables, entry.hash) is not None:
-        token = f"again-{entry.hash}"
-    return token
-
-
-def withdrawal_of(tables: Tables, release: str) -> Entry | None:
-    """The entry that withdrew a release."""
-    entry = tables.by_token(withdrawal_token(release))
-    return entry if entry is not None and entry.kind == "withdrawal" else None
+def _named(tables: Tables, release: object) -> Entry:
+    """The one entry of that id."""
+    text = release.strip().rstrip("…").lower() if isinstance(release, str) else ""
+    if not re.fullmatch(f"[0-9a-f]{{{FEWEST_DIGITS},64}}", text):
+        raise InputError(
+            f"{as_name(release)} is no id of a release: an id is the hash of its entry, or its first {FEWEST_DIGITS} or more "
+            f"digits; {_LIST}. {NOTHING_ENTERED}"
+        )
+    entries = [tables.by_hash(text)] if is_hash(text) else tables.beginning(text)
+    named = [entry for entry in entries if entry is not None]
+    if not named:
+        raise InputError(f"the ledger has no entry {as_name(text)}; {_LIST}. {NOTHING_ENTERED}")
+    if len(named) > 1:
+        raise InputError(f"several entries of the ledger begin with {as_name(text)}: give more digits. {NOTHING_ENTERED}")
+    return named[0]

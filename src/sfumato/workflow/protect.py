@@ -25,10 +25,10 @@ from sfumato.report.checklist import answers_of
 from sfumato.workflow.contents.base import DEMONSTRATION, Content, Promise, Submission
 from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.contents.stored_rows import StoredRows
-from sfumato.workflow.publishing.asked_destination import asked_destination, refuse_too_many_records
 from sfumato.workflow.publishing.claims import References, each_once
 from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, released_schema
 from sfumato.workflow.publishing.publish import publish
+from sfumato.workflow.publishing.saving import asked_destination
 from sfumato.workflow.publishing.scoring import Attacked, Checks, Measured
 from sfumato.workflow.release import Release
 from sfumato.workflow.verifying.stated.transparency import HIDDEN_POPULATION, PUBLIC_POPULATION, SAMPLE
@@ -182,7 +182,7 @@ def protect(
     """
     from sfumato.masking.base import Mask
     from sfumato.wire.keys import owner_key_of
-    from sfumato.workflow.publishing.masked_rows import masked_rows
+    from sfumato.workflow.publishing.masked_rows import masked_rows, refuse_too_many_records
     from sfumato.workflow.publishing.recoded_rows import recoded_rows
 
     chosen, promised = _stated_method(method), each_once(_stated_guarantees(guarantees, k))

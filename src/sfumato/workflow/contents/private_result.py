@@ -33,8 +33,7 @@ from sfumato.workflow.contents.base import (
     Submission,
     entered,
 )
-from sfumato.workflow.earlier.comparing import Together
-from sfumato.workflow.earlier.withdrawn import withdrawn_of
+from sfumato.workflow.earlier.comparing import Together, withdrawn_of
 from sfumato.workflow.publishing.written_files import (
     describe_bytes,
     describe_file,

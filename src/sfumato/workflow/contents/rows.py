@@ -213,8 +213,7 @@ class Rows(Content):
     def enter(self, ledger: Ledger, facts: Plain, files: Files) -> tuple[Entry, Together]:
         """The entry; what somebody learns who holds this release and earlier ones, and what the owner counts in the original."""
         from sfumato.workflow.earlier.comparing import Newest, compared_both_ways
-        from sfumato.workflow.earlier.readings import ReleaseReading
-        from sfumato.workflow.earlier.store import keep_reading, keep_rows, store_of
+        from sfumato.workflow.earlier.readings import ReleaseReading, keep_reading, keep_rows, store_of
 
         reading = ReleaseReading.of(self, facts["transparency"], store_of(ledger))
         kept, digest = reading.to_json(), str(files[PARQUET]["sha256"])  # what can fail fails before anything is entered

@@ -201,8 +201,7 @@ class StoredRows(Content):
     def enter(self, ledger: Ledger, facts: Plain, files: Files) -> tuple[Entry, Together]:
         """The entry, with the groups kept beside the ledger; what somebody learns who holds this release and earlier ones."""
         from sfumato.workflow.earlier.comparing import Newest, compared_both_ways
-        from sfumato.workflow.earlier.readings import ReleaseReading
-        from sfumato.workflow.earlier.store import keep_reading, keep_rows, store_of
+        from sfumato.workflow.earlier.readings import ReleaseReading, keep_reading, keep_rows, store_of
         from sfumato.workflow.earlier.stored_groups import to_bytes
 
         reading = ReleaseReading.of(self, facts["transparency"], store_of(ledger))

@@ -25,9 +25,7 @@ from sfumato.data.relation import COUNT
 from sfumato.data.schema import Schema
 from sfumato.data.texts.values import sorted_sets
 from sfumato.workflow import named
-from sfumato.workflow.earlier.readings import ColumnReading, ReleaseReading, Today, as_it_reads, as_they_are
-from sfumato.workflow.earlier.store import store_of
-from sfumato.workflow.earlier.withdrawn import NONE_COUNTS, withdrawn_of
+from sfumato.workflow.earlier.readings import ColumnReading, ReleaseReading, Today, as_it_reads, as_they_are, store_of
 
 if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
 ADDS_UP = "assume that everything the releases tell adds up"
 NOTHING_EARLIER = "no earlier release of this dataset is in the ledger"
 SAME_ROWS = "the same rows were released before"
+#: Where the ledger has earlier releases, and their owner says that none of them was given away.
+NONE_COUNTS = "every earlier release of this dataset in the ledger was withdrawn"
 #: Why two releases are not combined.
 _CHANGED_VALUES = "values that a mask changed need not be those of people, and have no classes to compare with those of others"
 _OF_SOME_RECORDS = "one of them holds a drawn sample of the records, so that nobody can tell from both whose records are in both"
@@ -55,6 +55,11 @@ class Together:
     outside: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     owner: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     withdrawn: tuple[str, ...] = ()
+
+
+def withdrawn_of(ledger: Ledger, dataset: str) -> tuple[str, ...]:
+    """The entries of the releases of a dataset that were withdrawn so far, in the order of the withdrawals."""
+    return tuple(each.release for each in ledger.withdrawals(dataset))
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.errors import VerificationFailed
+from sfumato.core.errors import InputError, VerificationFailed
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
@@ -147,3 +147,14 @@ def left_as_they_are(masked: Sequence[str], names: Sequence[str], plan: ColumnPl
         return ()
     listed = ", ".join(f"'{name}'" for name in left)
     return (f"quasi-identifiers that are published as they are, because the mask does not change them: {listed}",)
+
+
+def refuse_too_many_records(source: Microdata) -> None:
+    """A mask in this process holds every record, several times over."""
+    from sfumato.masking.engine_rows import MOST_RECORDS
+
+    if source.relation.engine != "memory" and len(source) > MOST_RECORDS:
+        raise InputError(
+            f"the table has {len(source):,} records, and a mask in this process takes at most {MOST_RECORDS:,}. Let the engine "
+            "mask them (destination=, --destination), or mask a uniform sample (sample=100_000, --sample 100000)."
+        )

@@ -7,6 +7,8 @@ written in its canonical form, read back and measured by the plain verifier, and
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, overload
@@ -22,7 +24,6 @@ from sfumato.core.progress import Progress, silent
 from sfumato.data.schema import Schema
 from sfumato.workflow.contents.base import DRAFT, Content, Files, Promise, Submission
 from sfumato.workflow.earlier.comparing import Together
-from sfumato.workflow.earlier.opening import opened, opened_to_read
 from sfumato.workflow.earlier.withdrawn import withdrawn_in_words
 from sfumato.workflow.publishing.claims import missing_counted
 from sfumato.workflow.publishing.scoring import Checks
@@ -97,7 +98,7 @@ def _submitted(
 def _published(submission: Submission[C], ledger: Ledger | str | Path | None, checks: Checks, progress: Progress) -> Release[C]:
     if submission.draft and not submission.content.has_drafts:
         raise Unsupported(
-            f"there are no drafts of {type(submission.content).__name__}: what was drawn for a look would be free noise"
+            f"there are no drafts of {type(submission.content).__name__}: what is drawn for a look would be free noise"
         )
     progress("writing", 0, 1)
     content, files = submission.content.written()  # never on the disk: nobody has verified it yet
@@ -129,7 +130,7 @@ def _published(submission: Submission[C], ledger: Ledger | str | Path | None, ch
         composition=together.outside,
         attacks=checked.stated_attacks,
         transparency=dict(submission.transparency),
-        notices=tuple(dict.fromkeys(filter(None, (*notices, withdrawn_in_words(together.withdrawn))))),
+        notices=tuple(dict.fromkeys((*notices, *([withdrawn_in_words(together.withdrawn)] if together.withdrawn else [])))),
         draft=submission.draft,
         withdrawn=together.withdrawn,
         content=type(content).__name__ if content.named_in_certificates else "",
@@ -156,6 +157,33 @@ def _published(submission: Submission[C], ledger: Ledger | str | Path | None, ch
             answers=submission.answers,
         ),
     )
+
+
+@contextmanager
+def opened(ledger: Ledger | str | Path | None) -> Iterator[Ledger | None]:
+    """The ledger at a path or URL, closed afterwards; one that is open already stays open."""
+    if not isinstance(ledger, (str, Path)):
+        yield ledger
+        return
+    from sfumato.ledger.ledger import Ledger as Book
+
+    with Book.open(ledger) as book:
+        yield book
+
+
+@contextmanager
+def opened_to_read(ledger: Ledger | str | Path | None) -> Iterator[Ledger | None]:
+    """The same for reading alone: no ledger is made, and where there is no file there is none."""
+    if not isinstance(ledger, (str, Path)):
+        yield ledger
+        return
+    from sfumato.ledger.ledger import Ledger as Book
+
+    if "://" not in str(ledger) and not Path(ledger).exists():
+        yield None
+        return
+    with Book.open(ledger, read_only=True) as book:
+        yield book
 
 
 def _entered(

@@ -11,8 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from sfumato.core.errors import VerificationFailed
-from sfumato.workflow.earlier.comparing import ADDS_UP, NOTHING_EARLIER, SAME_ROWS
-from sfumato.workflow.earlier.withdrawn import NONE_COUNTS
+from sfumato.workflow.earlier.comparing import ADDS_UP, NONE_COUNTS, NOTHING_EARLIER, SAME_ROWS
 
 _Count = Annotated[int, Field(ge=0)]
 _Share = Annotated[float, Field(ge=0, le=1)]

@@ -54,7 +54,7 @@ def _named(certificate: Certificate, key: str) -> list[str]:
 def check_withdrawals(certificate: Certificate, ledger: Ledger | str | Path | None) -> Finding | None:
     """What the certificate says was withdrawn, beside what its ledger says; None where neither says anything."""
     if ledger is None:
-        return Finding(_CHECK, None, f"{withdrawn_in_words(certificate.withdrawn)}") if certificate.withdrawn else None
+        return Finding(_CHECK, None, withdrawn_in_words(certificate.withdrawn)) if certificate.withdrawn else None
     from sfumato.ledger.ledger import Ledger as Book
 
     try:
