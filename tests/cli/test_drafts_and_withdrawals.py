@@ -48,6 +48,7 @@ def test_a_draft_enters_nothing_and_verify_ends_with_1(house: Path, capsys: pyte
     assert run([*PROTECT, "--k", "3", "--draft"]) == 0
     shown = capsys.readouterr().out
     assert "draft     nothing was entered" in shown and "ledger    not entered" in shown and "sign " not in shown
+    assert "not to give away)" in shown and "(to give away)" not in shown
     assert "earlier   not compared: there is no such ledger yet" in shown
     assert not (house / "sfumato-ledger.db").exists()
     assert run(["verify", "out"]) == 1

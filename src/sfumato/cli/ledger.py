@@ -175,7 +175,7 @@ def withdraw(
     ledger: Place = DEFAULT,
     json: Json = False,
 ) -> None:
-    """State that a release was never given away, so that later ones are not compared with it."""
+    """State that a release was never given away; it then counts no more."""
     from sfumato.ledger.ledger import Ledger
     from sfumato.ledger.withdrawals import settled_reason
 

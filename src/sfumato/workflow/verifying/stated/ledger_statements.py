@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sfumato.ledger.ledger import Ledger
 
 _CHECK = "withdrawn releases"
-_UNVERIFIED = "that they were never given away nobody can verify"
+_UNVERIFIED = "whether it is true, nobody can verify"
 
 
 def refuse_other_ledger_statements(certificate: Certificate) -> None:
