@@ -176,7 +176,7 @@ def test_a_dry_run_of_an_artefact_says_price_bounds_and_columns(place: Path, cap
         "costs ε = 0.5 of the budget, protecting one user",
         "At most 1 row of each user",
         "reads 'sex': string, 2 values, declared",
-        "reads 'age': integer, from 18.0 to 90.0, declared",
+        "reads 'age': integer, from 18 to 90, declared",
     ):
         assert said in shown, shown
     assert "would release: sex (string), age_from (number), age_to (number), count (integer)" in shown, shown

@@ -134,7 +134,7 @@ def _counted(algorithm: Algorithm, table: KnownTable, columns: Sequence[str]) ->
 def _declared(column: Column) -> str:
     """What the schema says of the values of a column, in a few words."""
     said: list[str] = [column.type or "any type"]
-    said += [f"from {column.bounds[0]} to {column.bounds[1]}"] if column.bounds else []
+    said += [f"from {column.bounds[0]:,.6g} to {column.bounds[1]:,.6g}"] if column.bounds else []
     said += [f"{len(column.domain):,} values"] if column.domain else []
     return ", ".join([*said, *([str(column.source)] if column.bounds or column.domain else [])])
 
