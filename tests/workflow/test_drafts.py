@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import sfumato as sf
-from sfumato.core.errors import ParameterError, RecipeError, Unsupported
+from sfumato.core.errors import NoLedger, ParameterError, RecipeError, Unsupported
 from sfumato.data.schema import Column, HierarchySpec
 from sfumato.workflow.contents.base import DRAFT, Submission
 from sfumato.workflow.contents.private_result import PrivateResult
@@ -51,6 +51,23 @@ def test_a_draft_with_a_seed_is_no_demonstration_that_could_be_allowed() -> None
 def test_no_ledger_is_made_for_a_draft(tmp_path: Path) -> None:
     draft = release(draft=True, ledger=tmp_path / "ledger.db")
     assert not draft.certificate.composition and not list(tmp_path.iterdir())
+
+
+@pytest.mark.postgres
+def test_no_ledger_is_made_in_a_database_for_a_draft(postgres_url: str) -> None:
+    from tests.ledger.conftest import postgres_place
+
+    places = postgres_place(postgres_url)
+    book = next(places).address
+    assert not release(draft=True, ledger=book).certificate.composition
+    with pytest.raises(NoLedger):
+        sf.Ledger.open(book, read_only=True)
+    release(ledger=book)
+    draft = sf.protect(people(), sf.KAnonymity(4), sf.Lattice(suppression=0.2), ledger=book, draft=True)
+    assert draft.certificate.composition["earlier_releases"] == 1
+    with sf.Ledger.open(book, read_only=True) as ledger:
+        assert ledger.count() == 1
+    next(places, None)
 
 
 def test_a_draft_says_what_the_release_will_say_about_earlier_ones_and_leaves_the_ledger_as_it_was(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from sfumato.core import registry
 from sfumato.core.certificate import NOT_ENTERED, Certificate, Claim, plain
-from sfumato.core.errors import ParameterError, Unsupported
+from sfumato.core.errors import NoLedger, ParameterError, Unsupported
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters
@@ -173,16 +173,18 @@ def opened(ledger: Ledger | str | Path | None) -> Iterator[Ledger | None]:
 
 @contextmanager
 def opened_to_read(ledger: Ledger | str | Path | None) -> Iterator[Ledger | None]:
-    """The same for reading alone: no ledger is made, and where there is no file there is none."""
+    """The same for reading alone: no ledger is made, and where there is none it is None."""
     if not isinstance(ledger, (str, Path)):
         yield ledger
         return
     from sfumato.ledger.ledger import Ledger as Book
 
-    if "://" not in str(ledger) and not Path(ledger).exists():
+    try:
+        book = Book.open(ledger, read_only=True)
+    except NoLedger:
         yield None
         return
-    with Book.open(ledger, read_only=True) as book:
+    with book:
         yield book
 
 
