@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     from sfumato.data.class_table import ClassTable
     from sfumato.data.relation import Relation
     from sfumato.engines.staging.destinations import Destination
-    from sfumato.workflow.contents.base import Draft
+    from sfumato.workflow.contents.base import Submission
     from sfumato.workflow.protect import ReleaseRequest
 
 
 @contextmanager
 def stored_rows(
     request: ReleaseRequest, search: Search, destination: Destination, *, home: Path | None = None, attacked: bool = False
-) -> Iterator[Draft[StoredRows]]:
+) -> Iterator[Submission[StoredRows]]:
     """Search, and let the engine write the recoded rows where nobody sees them; they are gone when the block ends, unless the
-    draft's content was published. `home` is the folder in which the release will appear; what is `attacked` is grouped by every
-    sensitive column, promised or not."""
+    submission's content was published. `home` is the folder in which the release will appear; what is `attacked` is grouped by
+    every sensitive column, promised or not."""
     people, plan, progress = request.people, request.plan, request.progress
     refuse_what_needs_rows(request)
     outcome = searched(request, search)
@@ -82,7 +82,7 @@ def stored_rows(
             appears_in=home,
         )
         transparency, notices = about_search(outcome, request, ranges, content.stored.groups.table)
-        yield request.draft(
+        yield request.submission(
             content,
             request.guarantees,
             outcome.method,
