@@ -4,8 +4,8 @@ A fresh interpreter for every page and every command would spend its time on imp
 in a single thread, and forks: what it forks has the libraries and no names, no files and no home folder but an empty one. The
 Python blocks of a page run one after another in one such process; each command line is a process of its own.
 
-Reads one JSON object per line: `folder`, `home` and `pieces`, each `["python", source, line]` or `["command", [words], exit code]`.
-Answers with one line: `{"failed": text}`, null where the page ran.
+Reads one JSON object per line: `folder`, `home` and `pieces`, each `["python", source, line]` or `["command", {words, code, shown}, line]`:
+the exit code that the page states, and a pattern of what it shows. Answers with one line: `{"failed": text}`, null where the page ran.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -87,16 +88,19 @@ def read_along(pieces: list[list[Any]], log: Path) -> str | None:
     os.close(tell)
     os.close(wait)
     try:
-        for kind, what, about in pieces:
+        for kind, what, line in pieces:
             if kind == "python":
                 os.write(call, b".")
                 if not os.read(heard, 1):
-                    return f"the Python example at line {about} fails:\n{log.read_text('utf-8')[-3000:]}"
+                    return f"the Python example at line {line} fails:\n{log.read_text('utf-8')[-3000:]}"
                 continue
             before = log.stat().st_size if log.exists() else 0
-            code = forked(lambda words=what: type_in(words), log)  # type: ignore[misc]
-            if code != about:
-                return f"`{' '.join(what)}` ends with {code}, not {about}:\n{log.read_text('utf-8')[before:][-3000:]}"
+            code = forked(lambda words=what["words"]: type_in(words), log)  # type: ignore[misc]
+            answered = log.read_bytes()[before:].decode()
+            if code != what["code"]:
+                return f"line {line}: `{' '.join(what['words'])}` ends with {code}, not {what['code']}:\n{answered[-3000:]}"
+            if not re.search(what["shown"], " ".join(answered.split())):
+                return f"line {line}: `{' '.join(what['words'])}` does not answer what the page shows:\n{answered[-3000:]}"
         return None
     finally:
         os.close(call)
