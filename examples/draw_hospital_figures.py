@@ -71,19 +71,26 @@ def rises(release: sf.Release) -> np.ndarray:
 
 def hospital_classes(table: sf.Microdata, made: dict[str, sf.Release]) -> str:
     """How many patients share their combination with how many others, in the file and in the release."""
-    raw = list(zip(*(table.table().column(name).to_pylist() for name in ("sex", "born", "postcode", "ward", "cost")), strict=True))
+    raw = list(
+        zip(*(table.table().column(name).to_pylist() for name in ("sex", "born", "postcode", "ward", "cost")), strict=True)
+    )
     _, alone = np.unique(np.array(["|".join(map(str, row)) for row in raw]), return_inverse=True)
     groups, _ = classes_of(made[LAST])
     shares = {}
     for name, codes in (("the file without names", alone), ("the release", groups)):
         sizes = np.bincount(codes)[codes]
         shares[name] = [float(((sizes >= low) & (sizes <= high)).mean()) for low, high in SHARED_BY.values()]
-    words = [f"{name}: " + ", ".join(f"{each} {share:.1%}" for each, share in zip(SHARED_BY, shown, strict=True)) for name, shown in shares.items()]
+    words = [
+        f"{name}: " + ", ".join(f"{each} {share:.1%}" for each, share in zip(SHARED_BY, shown, strict=True))
+        for name, shown in shares.items()
+    ]
     with board(7.2, 3.2) as drawn:
         axes = drawn.axes()
         for which, ((name, shown), colour) in enumerate(zip(shares.items(), (PALE, ACCENT), strict=True)):
             for place, share in enumerate(shown):
-                bar = axes.barh(place + 0.36 * (which - 0.5), share, height=0.34, color=colour, label=name if not place else None)[0]
+                bar = axes.barh(
+                    place + 0.36 * (which - 0.5), share, height=0.34, color=colour, label=name if not place else None
+                )[0]
                 bar.set_gid(f"bar-{which}-{place}")
                 drawn.tooltips[f"bar-{which}-{place}"] = f"{name}, {list(SHARED_BY)[place]}: {share:.1%} of the patients"
                 _beside(axes, share, place + 0.36 * (which - 0.5), f"{share:.0%}")
@@ -112,7 +119,16 @@ def hospital_belief(made: dict[str, sf.Release]) -> str:
             words.append(f"{said}: {(rise >= 20).sum()} of {rise.size} patients at 20 points or more")
             drawn.tooltips[f"line-{said.split()[0]}"] = words[-1]
         axes.axvline(20, color=MUTED, linewidth=1.2, linestyle=(0, (4, 3)))
-        axes.annotate("20 points", (20, 1), (5, -2), xycoords=("data", "axes fraction"), textcoords="offset points", va="top", fontsize=11, color=MUTED)
+        axes.annotate(
+            "20 points",
+            (20, 1),
+            (5, -2),
+            xycoords=("data", "axes fraction"),
+            textcoords="offset points",
+            va="top",
+            fontsize=11,
+            color=MUTED,
+        )
         axes.set_xlim(-30, 60)
         axes.set_xlabel("how far the belief in a patient's own diagnosis rises, in points")
         axes.set_ylabel("share of the patients")
@@ -132,7 +148,9 @@ def hospital_choice(table: sf.Microdata, made: dict[str, sf.Release]) -> str:
     )
     words = []
     with board(7.2, 2.9) as drawn:
-        for which, (axes, (title, values, shape)) in enumerate(zip(drawn.figure.subplots(1, 3, sharey=True), panels, strict=True)):
+        for which, (axes, (title, values, shape)) in enumerate(
+            zip(drawn.figure.subplots(1, 3, sharey=True), panels, strict=True)
+        ):
             for place, value in enumerate(values):
                 bar = axes.barh(place, value, height=0.6, color=ACCENT if place == len(values) - 1 else PALE)[0]
                 bar.set_gid(f"bar-{which}-{place}")

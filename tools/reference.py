@@ -75,7 +75,9 @@ def room(name: str, heading: str = "") -> list[tuple[str, list[Name]]]:
     """The parts of a room, without what the whole package lists as well."""
     above = set(sfumato.__all__)
     listed = stub_parts(SOURCE.joinpath(*name.split(".")) / "__init__.pyi", f"sf.{name}")
-    parts = [(part or heading or f"`sf.{name}`", [each for each in names if each.short not in above]) for part, names in listed.items()]
+    parts = [
+        (part or heading or f"`sf.{name}`", [each for each in names if each.short not in above]) for part, names in listed.items()
+    ]
     return [(part[:1].upper() + part[1:], names) for part, names in parts if names]
 
 
@@ -130,7 +132,7 @@ def pages() -> list[Page]:
             "measures.md",
             "Measures",
             "Measures of risk and loss, by the key that recipes and commands use: "
-            "`sf.find(\"measure\", key)`. [Measures](../measures.md) lists them by what they say.",
+            '`sf.find("measure", key)`. [Measures](../measures.md) lists them by what they say.',
             [("By key", measures), *room("measures.guarantees", "The plain verifier")],
         ),
         Page(
@@ -207,7 +209,9 @@ def _titles(page: Page) -> dict[Name, str]:
     names = [name for _, part in page.parts for name in part]
     shorts = [_title(name).casefold() for name in names]
     return {
-        name: _title(name) if shorts.count(_title(name).casefold()) == 1 or inspect.isclass(name.value) else f"{_title(name)} ({name.kind})"
+        name: _title(name)
+        if shorts.count(_title(name).casefold()) == 1 or inspect.isclass(name.value)
+        else f"{_title(name)} ({name.kind})"
         for name in names
     }
 
@@ -275,7 +279,11 @@ def _members(name: Name) -> Iterator[str]:
         for member, thing in vars(home).items():
             plain = thing.__func__ if isinstance(thing, (classmethod, staticmethod)) else thing
             plain = plain.fget if isinstance(plain, property) else getattr(plain, "func", plain)
-            if member.startswith("_") or not (inspect.isfunction(plain) and plain.__doc__) or any(member == row[0] for row in rows):
+            if (
+                member.startswith("_")
+                or not (inspect.isfunction(plain) and plain.__doc__)
+                or any(member == row[0] for row in rows)
+            ):
                 continue
             shown = f"{member}{_signature(plain, own=True)}" if inspect.isfunction(getattr(thing, "__func__", thing)) else member
             rows.append((member, shown, _first(plain)))

@@ -31,7 +31,9 @@ Read = Callable[[list[Piece], Path], str | None]
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
     """Has pieces of a page run by a process that knows nothing but the libraries; what went wrong, or None."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(Path(sf.__file__).parents[1]), environment.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    environment["PYTHONPATH"] = os.pathsep.join([str(Path(sf.__file__).parents[1]), environment.get("PYTHONPATH", "")]).rstrip(
+        os.pathsep
+    )
     server = Path(__file__).with_name("page_server.py")
     with subprocess.Popen(
         [sys.executable, str(server)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
@@ -70,7 +72,9 @@ def test_commands_of_the_readme_need_nothing_of_its_python(fresh: Read, tmp_path
     assert len(commands) >= 14
     failed = fresh(commands, tmp_path)
     assert failed is None, failed
-    assert {"people.csv", "start.toml", "released", "masked", "histogram", "my_module.py"} <= {each.name for each in tmp_path.iterdir()}
+    assert {"people.csv", "start.toml", "released", "masked", "histogram", "my_module.py"} <= {
+        each.name for each in tmp_path.iterdir()
+    }
 
 
 @pytest.mark.slow
@@ -92,7 +96,7 @@ assert not [name for name in os.environ if name.startswith("SFUMATO_")]
 
 
 def test_commands_are_read_as_a_shell_would() -> None:
-    typed = command_lines("sfumato query \"SELECT 1\" \\\n    --epsilon 1   # exit code 3: nothing was granted\n")
+    typed = command_lines('sfumato query "SELECT 1" \\\n    --epsilon 1   # exit code 3: nothing was granted\n')
     assert typed == [{"words": ["sfumato", "query", "SELECT 1", "--epsilon", "1"], "code": 3, "shown": ""}]
     shown = command_lines("$ sfumato ledger\nann  ε = … left\n\n$ sfumato version\n")
     assert [each["words"] for each in shown] == [["sfumato", "ledger"], ["sfumato", "version"]]
@@ -129,7 +133,9 @@ def test_the_example_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.slow
 def test_the_figures_can_be_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # a comparison starts no processes; tests of their own show that these find the same
+    monkeypatch.setattr(
+        os, "cpu_count", lambda: 1
+    )  # a comparison starts no processes; tests of their own show that these find the same
     module = runpy.run_path(str(ROOT / "examples" / "draw_figures.py"))
     told = re.compile(r"<desc[^>]*>(.*?)</desc>", re.DOTALL)
     for name in ("tradeoff", "risk-utility"):

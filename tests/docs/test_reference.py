@@ -57,14 +57,18 @@ def test_the_pages_are_as_the_code_is() -> None:
 def test_every_public_name_is_listed_with_its_meaning() -> None:
     index = (REFERENCE / "index.md").read_text("utf-8")
     meanings = dict(re.findall(r"^\| \[`sf\.(?:[\w.]+\.)?(\w+)`\]\([^)]*\) \| (.*) \|$", index, re.MULTILINE))
-    meanings |= dict.fromkeys(re.findall(r'^\| \[`sf\.find\("measure", "(\w+)"\)`\]\([^)]*\) \| .+ \|$', index, re.MULTILINE), "a measure")
+    meanings |= dict.fromkeys(
+        re.findall(r'^\| \[`sf\.find\("measure", "(\w+)"\)`\]\([^)]*\) \| .+ \|$', index, re.MULTILINE), "a measure"
+    )
     missing = [place for place in NAMES if not meanings.get(place.rpartition(".")[2], "").strip()]
     assert not missing, missing
     assert len(NAMES) > 250
     assert set(registry.every("measure")) <= set(meanings)
 
 
-@pytest.mark.parametrize("name", ["KAnonymity", "TCloseness", "PureDP", "Lattice", "Mdav", "Pram", "Homogeneity", "PrivateHistogram", "Aim"])
+@pytest.mark.parametrize(
+    "name", ["KAnonymity", "TCloseness", "PureDP", "Lattice", "Mdav", "Pram", "Homogeneity", "PrivateHistogram", "Aim"]
+)
 def test_parameters_have_the_ranges_that_errors_name(name: str) -> None:
     cls = next(value for place, value in NAMES.items() if place.endswith(f".{name}"))
     rows = entry(name)
