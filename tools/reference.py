@@ -125,7 +125,8 @@ def pages() -> list[Page]:
         Page(
             "attacks.md",
             "Attacks",
-            "What an adversary does and knows: `sf.attack(folder)`, or `attack.run(view, knowledge)`. [Attacks](../attacks.md) explains them.",
+            "What an adversary does and knows: `sf.attack(folder)`, or `attack.run(view, knowledge)`. "
+            "[Attacks](../attacks.md) explains them.",
             [*room("attacks", "Attacks and knowledge")],
         ),
         Page(
@@ -167,9 +168,9 @@ def written() -> dict[str, str]:
 def _index(listed: list[Page]) -> Iterator[str]:
     yield "# Python reference"
     yield ""
-    yield "Every public name with its meaning in one line, generated from the code. `sf` stands for `import sfumato as sf`; names load on"
-    yield "first use. Parameters are listed with the range that a value must lie in, in the words that an error uses. Any other value is"
-    yield "refused when the object is made, and all faults are named at once."
+    yield "Every public name with its meaning in one line, generated from the code. `sf` stands for `import sfumato as sf`; names"
+    yield "load on first use. Parameters are listed with the range that a value must lie in, in the words that an error uses. Any"
+    yield "other value is refused when the object is made, and all faults are named at once."
     yield ""
     yield "| Page | What is there |"
     yield "|---|---|"
@@ -303,6 +304,8 @@ def meaning(name: Name) -> str:
 
 
 def _first(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"{len(value)} `{type(value[0]).__name__}`s."
     paragraphs = _paragraphs(value)
     return " ".join(paragraphs[0]) if paragraphs else ""
 
@@ -317,7 +320,7 @@ def _paragraphs(value: Any) -> list[list[str]]:
         if not block.strip():
             continue
         if ">>>" in block:
-            before = [line for line in lines[: next(i for i, line in enumerate(lines) if ">>>" in line)]]
+            before = lines[: next(i for i, line in enumerate(lines) if ">>>" in line)]
             if before:
                 paragraphs.append([_prose(line) for line in before])
             paragraphs.append(["```pycon", *textwrap.dedent("\n".join(lines[len(before) :])).splitlines(), "```"])

@@ -4,8 +4,9 @@ A fresh interpreter for every page and every command would spend its time on imp
 in a single thread, and forks: what it forks has the libraries and no names, no files and no home folder but an empty one. The
 Python blocks of a page run one after another in one such process; each command line is a process of its own.
 
-Reads one JSON object per line: `folder`, `home` and `pieces`, each `["python", source, line]` or `["command", {words, code, shown}, line]`:
-the exit code that the page states, and a pattern of what it shows. Answers with one line: `{"failed": text}`, null where the page ran.
+Reads one JSON object per line: `folder`, `home` and `pieces`, each `["python", source, line]` or
+`["command", {words, code, shown}, line]`: the exit code that the page states, and a pattern of what it shows. Answers with one
+line: `{"failed": text}`, null where the page ran.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 LIBRARIES = (
-    "numpy numba scipy.stats scipy.spatial scipy.sparse scipy.optimize pyarrow.parquet pyarrow.csv pyarrow.compute duckdb sqlglot "
-    "pydantic tomlkit sklearn.tree typer rich.console polars pandas matplotlib.figure matplotlib.backends.backend_svg highspy cryptography "
-    "sfumato.cli.main sfumato.workflow.protect sfumato.workflow.verifying.verify sfumato.workflow.comparing.compare "
-    "sfumato.workflow.attacking.releases sfumato.dp.session sfumato.report.card sfumato.engines.sources"
+    "numpy numba scipy.stats scipy.spatial scipy.sparse scipy.optimize pyarrow.parquet pyarrow.csv pyarrow.compute duckdb "
+    "sqlglot pydantic tomlkit sklearn.tree typer rich.console polars pandas matplotlib.figure matplotlib.backends.backend_svg "
+    "highspy cryptography sfumato.cli.main sfumato.workflow.verifying.verify sfumato.workflow.comparing.compare "
+    "sfumato.workflow.protect sfumato.workflow.attacking.releases sfumato.dp.session sfumato.report.card sfumato.engines.sources"
 ).split()
 
 

@@ -1,5 +1,5 @@
-"""Every page stands alone: its Python examples and its commands run from top to bottom in a fresh process, in an empty folder, with
-an empty home folder and without a name that the page did not make.
+"""Every page stands alone: its Python examples and its commands run from top to bottom in a fresh process, in an empty folder,
+with an empty home folder and without a name that the page did not make.
 """
 
 from __future__ import annotations

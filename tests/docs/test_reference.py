@@ -1,4 +1,4 @@
-"""The Python reference is what the code says: every public name of every stub, its first words, its parameters with their ranges."""
+"""The Python reference is what the code says: every public name of every stub, its first words, its parameters and ranges."""
 
 from __future__ import annotations
 
@@ -85,6 +85,7 @@ def test_a_range_on_the_page_is_the_one_that_refuses() -> None:
         sf.Mdav(k=1)
 
 
+@pytest.mark.slow
 def test_examples_of_public_names_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     finder, runner = doctest.DocTestFinder(recurse=False), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)

@@ -26,6 +26,13 @@ def test_no_page_fetches_anything_from_elsewhere(page: str) -> None:
     assert not re.search(r"!\[[^\]]*\]\(https?:|<(script|iframe|img|link)\b|```mermaid", text)
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_blocks_are_of_a_kind_that_the_site_shows(page: str) -> None:
+    """`python` runs, commands are typed, `pycon` runs with its docstring; `py` is for what needs a cluster."""
+    kinds = set(re.findall(r"^```(.*)$", (DOCS / page).read_text("utf-8"), re.MULTILINE))
+    assert kinds <= {"", "python", "pycon", "console", "text", "toml", "sql"} | ({"py"} if page == "scale.md" else set())
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["methods", "lattice", "mondrian", "water-filling"])
 def test_figures_of_methods_still_say_what_they_said(name: str) -> None:
