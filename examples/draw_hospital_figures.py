@@ -98,9 +98,9 @@ def hospital_classes(table: sf.Microdata, made: dict[str, sf.Release]) -> str:
         axes.tick_params(axis="y", labelcolor=INK)
         axes.set_ylim(len(SHARED_BY) - 0.4, -0.6)
         axes.set_xlim(0, 1.12)
-        axes.set_xlabel("share of the patients; how many others show the same in all five columns")
+        axes.set_xlabel("share of the patients, by others with the same combination")
         axes.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-        axes.legend(loc="lower right", frameon=False, labelcolor=INK)
+        axes.legend(loc="center right", frameon=False, labelcolor=INK)
         tidy_axes(axes, grid="x")
         return finished(drawn, "hospital-classes", "Patients who share their combination", "; ".join(words))
 

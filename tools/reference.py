@@ -266,7 +266,7 @@ def _parameters(value: Any) -> Iterator[str]:
             for given in typed:
                 default = "*needed*" if given.default is given.empty else _code(_default(given.default))
                 shown = "any" if given.kind is given.VAR_KEYWORD or given.kind is given.VAR_POSITIONAL else default
-                yield f"| `{given.name}` | {_code(given.annotation)} | {shown} |"
+                yield f"| `{given.name}` | {_cell(_prose(given.annotation))} | {shown} |"
 
 
 def _members(name: Name) -> Iterator[str]:
@@ -293,7 +293,7 @@ def _members(name: Name) -> Iterator[str]:
         yield "| Member | What it does |"
         yield "|---|---|"
         for _, shown, words in rows:
-            yield f"| {_code(shown)} | {_cell(words)} |"
+            yield f"| {_called_with(shown)} | {_cell(words)} |"
 
 
 def meaning(name: Name) -> str:
@@ -346,6 +346,12 @@ def _cell(text: str) -> str:
 
 def _code(text: str) -> str:
     return f"`{_cell(text)}`" if "`" not in text else _cell(text)
+
+
+def _called_with(shown: str) -> str:
+    """The name as code, what it is called with as text, which a narrow page can break."""
+    name, bracket, arguments = shown.partition("(")
+    return f"`{name}`{_cell(_prose(bracket + arguments))}"
 
 
 def _default(value: object) -> str:
