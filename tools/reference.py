@@ -12,7 +12,7 @@ import importlib
 import inspect
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -355,7 +355,7 @@ def _called_with(shown: str) -> str:
 
 
 def _default(value: object) -> str:
-    shown = repr(value)
+    shown = "{}" if isinstance(value, Mapping) and not value else repr(value)
     if " at 0x" in shown or len(shown) > _LONGEST_DEFAULT:
         return "…"
     return shown

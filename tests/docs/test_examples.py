@@ -8,6 +8,7 @@ import json
 import os
 import re
 import runpy
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from typing import IO
 import pytest
 
 import sfumato as sf
+from sfumato.cli.main import run
 from tests.docs.pages import LINK, PAGES, ROOT, Piece, blocks, command_lines, headings, named, pieces
 
 #: Its commands are about tables of the reader's own: it lists options.
@@ -93,6 +95,17 @@ assert not [name for name in os.environ if name.startswith("SFUMATO_")]
     assert "ends with 2" in (fresh([("command", wrong, 1)], tmp_path) or "")
     right = {"words": ["sfumato", "verify", "nowhere"], "code": 2, "shown": "no such answer"}
     assert "does not answer" in (fresh([("command", right, 1)], tmp_path) or "")
+
+
+@pytest.mark.slow
+def test_the_command_that_inspect_proposes_can_be_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sf.data.write_sample(".", rows=300)
+    assert run(["inspect", "people.csv", "-o", "start.toml"]) == 0
+    proposed = re.search(r"(sfumato protect people\.csv .*)$", capsys.readouterr().out.rstrip())
+    assert proposed is not None and run(shlex.split(proposed[1])[1:]) == 0
 
 
 def test_commands_are_read_as_a_shell_would() -> None:
