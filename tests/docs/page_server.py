@@ -11,6 +11,7 @@ line: `{"failed": text}`, null where the page ran.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -116,6 +117,8 @@ def main() -> None:
     for variable in [name for name in os.environ if name.startswith(("SFUMATO_", "XDG_"))]:
         del os.environ[variable]
     os.cpu_count = lambda: 1  # a machine with one core, on which a comparison starts no further processes
+    gc.collect()
+    gc.freeze()  # the collector of a page leaves alone what all pages share
     for request in sys.stdin:
         asked = json.loads(request)
         os.environ["HOME"] = asked["home"]
