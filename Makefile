@@ -18,7 +18,7 @@ CONNECT   := tests/engines/test_agreement.py tests/engines/test_canaries.py test
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo services test gates quick-gates slow-gates check bench bench-peers stress spark-versions docs wheel lock clean
+.PHONY: help setup demo services test gates quick-gates slow-gates check bench bench-peers stress spark-versions reference docs wheel lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 22
@@ -74,6 +74,9 @@ stress: $(VENV)/.stamp-test services  ## long runs: many rows, many examples, fa
 
 spark-versions: services  ## the tests with Spark on every version that is read from, classic and Connect
 	@PY=$(PY) .ci/spark-versions
+
+reference: $(VENV)/.stamp  ## write docs/reference/ from the docstrings and parameters of public names
+	$(BIN)/python tools/reference.py
 
 docs: $(VENV)/.stamp-docs  ## the documentation as a site in site/
 	$(BIN)/zensical build -f mkdocs.yml

@@ -1,72 +1,125 @@
-"""Every Python example in the README and the documentation runs, page by page, from top to bottom, in an
-empty folder.
+"""Every page stands alone: its Python examples and its commands run from top to bottom in a fresh process, in an empty folder,
+with an empty home folder and without a name that the page did not make.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import runpy
 import shlex
-import warnings
-from functools import partial
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 import sfumato as sf
+from sfumato.cli.main import run
+from tests.docs.pages import LINK, PAGES, ROOT, Piece, blocks, command_lines, headings, named, pieces
 
-ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"\]\((?!https?:|#|mailto:)([^)#\s]+)")
+#: Its commands are about tables of the reader's own: it lists options.
+NOT_TYPED = {"docs/cli.md"}
+RUN = [page for page in PAGES if pieces(page) and named(page) not in NOT_TYPED]
+README = ROOT / "README.md"
 
-
-def blocks(page: Path) -> list[tuple[int, str]]:
-    text = page.read_text("utf-8")
-    return [(text.count("\n", 0, found.start()) + 2, found[1]) for found in BLOCK.finditer(text)]
-
-
-def named(page: Path) -> str:
-    return page.relative_to(ROOT).as_posix()
+Read = Callable[[list[Piece], Path], str | None]
 
 
-@pytest.fixture
-def comparing_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Comparisons start no processes, which tests of their own show to find the same: most of their time is the start."""
-    monkeypatch.setattr(sf, "compare", partial(sf.compare, workers=1))
+@pytest.fixture(scope="module")
+def fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Read]:
+    """Has pieces of a page run by a process that knows nothing but the libraries; what went wrong, or None."""
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join([str(Path(sf.__file__).parents[1]), environment.get("PYTHONPATH", "")]).rstrip(
+        os.pathsep
+    )
+    server = Path(__file__).with_name("page_server.py")
+    with subprocess.Popen(
+        [sys.executable, str(server)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        into, out = _pipes(process)
+
+        def read(asked: list[Piece], folder: Path) -> str | None:
+            home = tmp_path_factory.mktemp("home")
+            into.write(json.dumps({"folder": str(folder), "home": str(home), "pieces": asked}) + "\n")
+            into.flush()
+            answer = out.readline()
+            assert answer, "the process that runs pages ended"
+            failed: str | None = json.loads(answer)["failed"]
+            return failed
+
+        yield read
+        into.close()
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the files that pages assume somebody has, adult.csv with its schema, and no others."""
-    from sfumato.data.sample import write_sample
-
-    data, schema = write_sample(tmp_path, rows=2_000)
-    text = schema.read_text("utf-8")
-    head, occupation, tail = text.partition("[columns.occupation]")
-    (tmp_path / "adult.csv").write_bytes(data.read_bytes())
-    (tmp_path / "adult.toml").write_text(head + occupation + tail.replace('role = "quasi"', 'role = "sensitive"', 1), "utf-8")
-    data.unlink()
-    schema.unlink()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # what a comparison remembers
-    return tmp_path
+def _pipes(process: subprocess.Popen[str]) -> tuple[IO[str], IO[str]]:
+    assert process.stdin is not None and process.stdout is not None
+    return process.stdin, process.stdout
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=named)
-@pytest.mark.usefixtures("comparing_here")
-def test_the_examples_of_a_page_run(page: Path, folder: Path) -> None:
-    names: dict[str, object] = {"__name__": "__page__"}  # a page runs as it is written
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", DeprecationWarning)
-        for line, source in blocks(page):
-            exec(compile("\n" * (line - 1) + source, named(page), "exec"), names)
+@pytest.mark.parametrize("page", RUN, ids=named)
+def test_a_page_stands_alone(page: Path, fresh: Read, tmp_path: Path) -> None:
+    failed = fresh(pieces(page), tmp_path)
+    assert failed is None, failed
+
+
+@pytest.mark.slow
+def test_commands_of_the_readme_need_nothing_of_its_python(fresh: Read, tmp_path: Path) -> None:
+    """Somebody who types the commands alone, from the first to the last in an empty folder."""
+    commands = [piece for piece in pieces(README) if piece[0] == "command"]
+    assert len(commands) >= 14
+    failed = fresh(commands, tmp_path)
+    assert failed is None, failed
+    assert {"people.csv", "start.toml", "released", "masked", "histogram", "my_module.py"} <= {
+        each.name for each in tmp_path.iterdir()
+    }
+
+
+@pytest.mark.slow
+def test_nothing_is_there_that_a_page_did_not_make(fresh: Read, tmp_path: Path) -> None:
+    """What this file says of a page would be worth nothing if names, files or a key were lying about."""
+    there = """
+import os
+from pathlib import Path
+assert set(globals()) <= {"__name__", "__builtins__", "os", "Path"}, sorted(globals())
+assert not list(Path().iterdir()) and not list(Path.home().glob("[!l]*"))
+assert not [name for name in os.environ if name.startswith("SFUMATO_")]
+"""
+    assert fresh([("python", there, 1)], tmp_path) is None
+    assert "NameError" in (fresh([("python", "people", 1)], tmp_path) or "")
+    wrong = {"words": ["sfumato", "verify", "nowhere"], "code": 0, "shown": ""}
+    assert "ends with 2" in (fresh([("command", wrong, 1)], tmp_path) or "")
+    right = {"words": ["sfumato", "verify", "nowhere"], "code": 2, "shown": "no such answer"}
+    assert "does not answer" in (fresh([("command", right, 1)], tmp_path) or "")
+
+
+@pytest.mark.slow
+def test_the_command_that_inspect_proposes_can_be_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sf.data.write_sample(".", rows=300)
+    assert run(["inspect", "people.csv", "-o", "start.toml"]) == 0
+    proposed = re.search(r"(sfumato protect people\.csv .*)$", capsys.readouterr().out.rstrip())
+    assert proposed is not None and run(shlex.split(proposed[1])[1:]) == 0
+
+
+def test_commands_are_read_as_a_shell_would() -> None:
+    typed = command_lines('sfumato query "SELECT 1" \\\n    --epsilon 1   # exit code 3: nothing was granted\n')
+    assert typed == [{"words": ["sfumato", "query", "SELECT 1", "--epsilon", "1"], "code": 3, "shown": ""}]
+    shown = command_lines("$ sfumato ledger\nann  ε = … left\n\n$ sfumato version\n")
+    assert [each["words"] for each in shown] == [["sfumato", "ledger"], ["sfumato", "version"]]
+    assert re.search(str(shown[0]["shown"]), "ann ε = 1 left") and not re.search(str(shown[0]["shown"]), "bob ε = 1 left")
+    assert command_lines("make test\n") == []
 
 
 def test_the_readme_shows_what_was_promised() -> None:
-    text = (ROOT / "README.md").read_text("utf-8")
-    (_, source), *_ = blocks(ROOT / "README.md")
+    text = README.read_text("utf-8")
+    (_, source), *_ = blocks(README)
     assert len([line for line in source.splitlines() if line.strip()]) <= 20
     commands = re.search(r"## Command line\n\n```\n(.*?)```", text, re.DOTALL)
     assert commands is not None and len([line for line in commands[1].splitlines() if line.startswith("sfumato ")]) == 5
@@ -74,45 +127,13 @@ def test_the_readme_shows_what_was_promised() -> None:
         assert part in text
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("after_python", [False, True])
-def test_the_commands_of_the_readme_run_in_order(
-    after_python: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """In an empty folder, and in the one that the Python example leaves behind."""
-    from sfumato.cli.main import run
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    if after_python:
-        exec(compile(blocks(ROOT / "README.md")[0][1], "README.md", "exec"), {"__name__": "__page__"})
-    _, _, told = (ROOT / "README.md").read_text("utf-8").partition("## Command line")
-    lines = [line for block in re.findall(r"^```\n(.*?)^```$", told, re.MULTILINE | re.DOTALL) for line in block.splitlines()]
-    for line in lines:
-        program, *arguments = shlex.split(line, comments=True)
-        if program == "python":
-            exec(arguments[1], {})
-        elif arguments[0] != "compare":  # which takes long, and is run in tests of its own
-            assert run(arguments) == 0, line
-        if arguments[0] == "inspect":
-            proposed = capsys.readouterr().out.splitlines()[-1].partition("then: ")[2]
-            assert run(shlex.split(proposed)[1:]) == 0, proposed
-    assert len(lines) == 12
-
-
-@pytest.mark.slow
-def test_the_readme_s_way_to_refute_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.cli.main import run
-
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "my_module.py").write_text("def my_function(rows):\n    return len(rows)\n")
-    command = re.search(r"^`(sfumato refute .*?)`", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
-    assert command is not None and run(shlex.split(command[1])[1:]) == 1  # refuted: there is no noise
-
-
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_links_lead_somewhere(page: Path) -> None:
-    dead = [link for link in LINK.findall(page.read_text("utf-8")) if not (page.parent / link).exists()]
+    dead = []
+    for target, anchor in LINK.findall(page.read_text("utf-8")):
+        place = page if not target else page.parent / target
+        if not place.exists() or (anchor and place.suffix == ".md" and anchor not in headings(place)):
+            dead.append(f"{target}#{anchor}")
     assert not dead, dead
 
 
@@ -124,12 +145,24 @@ def test_the_example_program_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("comparing_here")
-def test_the_figures_can_be_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_figures_can_be_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        os, "cpu_count", lambda: 1
+    )  # a comparison starts no processes; tests of their own show that these find the same
     module = runpy.run_path(str(ROOT / "examples" / "draw_figures.py"))
     told = re.compile(r"<desc[^>]*>(.*?)</desc>", re.DOTALL)
     for name in ("tradeoff", "risk-utility"):
         drawn = (ROOT / "docs" / "figures" / f"{name}.svg").read_text("utf-8")
         assert "<svg" in drawn[:500] and "<script" not in drawn
-    fresh, kept = module["risk_utility_map"](), drawn
-    assert told.search(fresh)[1] == told.search(kept)[1]  # type: ignore[index]
+    fresh_map, kept = module["risk_utility_map"](), drawn
+    assert told.search(fresh_map)[1] == told.search(kept)[1]  # type: ignore[index]
+
+
+@pytest.mark.slow
+def test_the_pictures_of_the_hospital_are_those_of_its_page() -> None:
+    told = re.compile(r"<desc[^>]*>(.*?)</desc>", re.DOTALL)
+    page = (ROOT / "docs" / "hospital.md").read_text("utf-8")
+    for name, drawn in runpy.run_path(str(ROOT / "examples" / "draw_hospital_figures.py"))["figures"]().items():
+        kept = (ROOT / "docs" / "figures" / f"{name}.svg").read_text("utf-8")
+        assert told.search(drawn)[1] == told.search(kept)[1]  # type: ignore[index]
+        assert f"figures/{name}.svg" in page and "<script" not in kept and len(kept) < 30_000

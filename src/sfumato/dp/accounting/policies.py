@@ -37,7 +37,8 @@ def share(total: LossGuarantee, fraction: Number) -> LossGuarantee:
 class UniformPolicy(Declared):
     """Equal amounts of a `total` for a known number of `questions`.
 
-    >>> [amount.epsilon for amount in UniformPolicy(PureDP(1), 4)]
+    >>> import sfumato as sf
+    >>> [amount.epsilon for amount in UniformPolicy(sf.PureDP(1), 4)]
     [Fraction(1, 4), Fraction(1, 4), Fraction(1, 4), Fraction(1, 4)]
     """
 
