@@ -20,8 +20,9 @@ NEEDED: dict[str, dict[str, Any]] = {
     **{name: {"target": "ill"} for name in ("classification", "machine_learning", "attribute_disclosure")},
     **{
         name: {"sampling_fraction": 0.5}
-        for name in ("individual_risk", "population_uniqueness", "log_linear_risk", "sampling_risk")
+        for name in ("individual_risk", "population_uniqueness", "sampling_risk")
     },
+    "log_linear_risk": {"sampling_fraction": 0.5, "columns": ("age", "town")},
     "regression": {"target": "wage"},
     "household_risk": {"household": "region", "sampling_fraction": 0.5},
     "recommender": {"user": "town", "item": "region", "rating": "wage"},

@@ -26,7 +26,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.parameters import SamplingFraction
 from sfumato.measures.risk.success import Z95
-from sfumato.measures.risk.uniques.published import as_released
+from sfumato.measures.published import as_released
 from sfumato.measures.risk.uniques.reidentification import FromSample, classes_of, sampling_weights
 
 Estimate = tuple[float, float, float]
