@@ -185,7 +185,7 @@ class Column(Frozen):
         if self.pseudonym and self.role not in ("identifier", "unit"):
             raise ValueError("pseudonym = true is for identifiers and units")
         if self.bounds is not None and self.type in ("string", "boolean", "category"):
-            raise ValueError("bounds are for numbers and dates; use domain for values")
+            raise ValueError("bounds are for numbers; list values in domain")
         if self.items is not None:
             self._check_items()
         if fault := self.level_fault():
