@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import sfumato as sf
 from sfumato.core.errors import SfumatoError
 from sfumato.core.view import AnyMeasure, Score
 from sfumato.data.masked import Compared

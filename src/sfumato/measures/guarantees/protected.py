@@ -44,11 +44,13 @@ def refuse_unknown_values(examined: ExaminedTable, guarantee: ClassGuarantee) ->
         listed.update(examined.reference(name, "input"))
     unknown = sorted(set(protected) - listed)
     if unknown:
-        more = "" if examined.original is not None else ", or pass original= (--original) if all records with them were suppressed"
+        more = (
+            "" if examined.original is not None else ", or pass original= (--original) if all records with them were suppressed"
+        )
+        where, many = ", ".join(map(repr, unknown[:5])), f"{len(unknown)} of the protected values of '{name}'"
         raise Unsupported(
-            f"{guarantee.key}: {len(unknown)} of the protected values of '{name}' {'is' if len(unknown) == 1 else 'are'} neither in "
-            f"the table nor in the column's hierarchy or domain, and would protect nobody: {', '.join(map(repr, unknown[:5]))}. "
-            f"Check their spelling{more}."
+            f"{guarantee.key}: {many} {'is' if len(unknown) == 1 else 'are'} neither in the table nor in the column's hierarchy or "
+            f"domain, and would protect nobody: {where}. Check their spelling{more}."
         )
 
 
