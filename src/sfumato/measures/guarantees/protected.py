@@ -49,8 +49,8 @@ def refuse_unknown_values(examined: ExaminedTable, guarantee: ClassGuarantee) ->
         )
         where, many = ", ".join(map(repr, unknown[:5])), f"{len(unknown)} of the protected values of '{name}'"
         raise Unsupported(
-            f"{guarantee.key}: {many} {'is' if len(unknown) == 1 else 'are'} neither in the table nor in the column's hierarchy or "
-            f"domain, and would protect nobody: {where}. Check their spelling{more}."
+            f"{guarantee.key}: {many} {'is' if len(unknown) == 1 else 'are'} neither in the table nor in the column's hierarchy "
+            f"or domain, and would protect nobody: {where}. Check their spelling{more}."
         )
 
 

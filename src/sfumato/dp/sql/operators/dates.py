@@ -244,7 +244,8 @@ ROWS = (
     ),
     Operator(
         "DATEDIFF('day', a, b)", (exp.DateDiff,),
-        f"days from a date a to a date b, {_CALENDAR}; also `DATE_DIFF` and `b - a`. To be summed it needs `CLAMP`, or columns whose dates are listed in the schema",
+        f"days from a date a to a date b, {_CALENDAR}; also `DATE_DIFF` and `b - a`. To be summed "
+        "it needs `CLAMP`, or columns whose dates are listed in the schema",
         _difference, reads=("unit",),
     ),
     Operator(
