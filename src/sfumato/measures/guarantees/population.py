@@ -115,9 +115,9 @@ def texts_of_nobody(examined: ExaminedTable) -> list[str]:
         if unknown:
             texts = "text" if unknown == 1 else "texts"
             said.append(
-                f"column '{name}' shows {unknown:,} {texts} that no person of the population has, and the schema has no hierarchy "
-                "that says what they stand for, so they were matched with nobody. If values were generalised, pass the schema with "
-                "their hierarchies: that of the original, or release.schema."
+                f"column '{name}' shows {unknown:,} {texts} that no person of the population has, and the schema has no "
+                "hierarchy that says what they stand for, so they were matched with nobody. If values were generalised, pass the "
+                "schema with their hierarchies: that of the original, or release.schema."
             )
     return said
 

@@ -1,9 +1,8 @@
-"""Distinction and separation: how well a column, or a combination of columns, tells people apart.
+"""Separation and distinction: how well a column, or a combination of columns, tells people apart.
 
-Distinction is the share of records with a value nobody else needs to share: different values per record.
-Separation is the share of pairs of records that differ. A quasi-identifier close to 1 in either singles
-people out. Motwani, Xu, "Efficient algorithms for masking and finding quasi-identifiers", VLDB workshop
-on secure data management 2007.
+Separation is the share of pairs of records that differ: the number of the measure. Distinction is the number of different
+values per record. A quasi-identifier close to 1 in either singles people out. Motwani, Xu, "Efficient algorithms for masking
+and finding quasi-identifiers", VLDB workshop on secure data management 2007.
 """
 
 from __future__ import annotations
