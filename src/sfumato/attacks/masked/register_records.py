@@ -255,6 +255,9 @@ def result_of(attack: str, sides: Sides, picked: Picked, how: str, details: Mapp
     mine = sides.mine[judged]
     # entries of one person rise and fall together
     who = np.where(mine >= 0, mine, mine.max(initial=0) + 1 + np.arange(mine.size))
+    # where the column that names people repeats, this shows for how many people it was taken
+    behind, rows = int(np.unique(sides.owners).size), sides.released.num_rows
+    counted = "" if behind == rows else f" The {rows:,} released rows count as those of {behind:,} people."
     of_them = "" if people == entries else f", {people:,} can be judged, the others are not known to be in the release. Of those"
     return AttackResult(
         attack=attack,
@@ -264,12 +267,13 @@ def result_of(attack: str, sides: Sides, picked: Picked, how: str, details: Mapp
         targets=people,
         finding=(
             f"Of {entries:,} entries in the register{of_them}, {how} picks the right record for {percent(success)}; blind "
-            f"guessing does for {percent(blind)}."
+            f"guessing does for {percent(blind)}.{counted}"
         ),
         details={
             "expected_correct": right,
             "people_in_the_release": present,
             **({} if people == entries else {"not_judged": entries - people}),
+            **({} if behind == rows else {"people_behind_rows": behind}),
             **details,
         },
     )
