@@ -213,7 +213,7 @@ def test_the_years_of_listed_dates_are_keys() -> None:
 
 
 def test_bounds_are_for_numbers() -> None:
-    with pytest.raises(sf.errors.SchemaError, match="bounds are for numbers; list values in domain"):
+    with pytest.raises(sf.errors.SchemaError, match="bounds are for numbers; use domain for values"):
         sf.Schema.parse({"columns": {"city": {"type": "string", "bounds": [0, 1]}}})
 
 
