@@ -29,6 +29,7 @@ SETTINGS: list[Search] = [
     sf.LocalRecoding(1.0, refine=False),
     sf.Mondrian(),
     sf.Mondrian(relaxed=True),
+    sf.Mondrian(ranges_everywhere=True),
     sf.TopDown(),
     sf.TopDown("fewest_children", partial=True),
     sf.CellSuppression({"age": 3.0}),
