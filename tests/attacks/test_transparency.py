@@ -19,6 +19,7 @@ from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsup
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import Masked
 from sfumato.data.released import ReleasedTable
+from sfumato.measures.risk.success import mean_interval, wilson
 from tests.examples import examples
 
 SCHEMA = sf.Schema.of(identifier=["name"], quasi=["a", "b", "c", "d"])
@@ -483,3 +484,21 @@ def test_every_record_of_a_person_is_a_right_answer_to_pram() -> None:
     half = attacks.PramPosterior().run(bare, knowledge)
     assert half.success == pytest.approx(both.success / 2) and both.success > 0
     assert half.details["mean_posterior"] == pytest.approx(both.details["mean_posterior"] / 2)
+
+
+def test_shared_credit_varies_less_than_hits_and_misses_and_rows_of_one_person_are_told() -> None:
+    """Every person is in a pair of equal rows, so that nobody is found for certain and half of everybody is found."""
+    values = np.repeat(np.arange(20.0), 2)
+    people = sf.read(pa.table({"name": [f"N{i // 2}" for i in range(40)], **dict.fromkeys("abcd", values)}), schema=SCHEMA)
+    mixed = np.where(np.arange(40) < 20, values, np.arange(40) + 100.0)
+    view = View(Masked(people.table().set_column(1, "a", pa.array(mixed)), people.schema, ("a",), np.arange(40)), people.schema)
+    found = attacks.RegisterLinkage().run(view, attacks.Register(view.result.table, truth=np.arange(40)))
+    credit = np.where(np.arange(40) < 20, 0.5, 1.0)
+    assert found.success == pytest.approx(credit.mean())
+    assert found.interval == pytest.approx(mean_interval(credit))
+    assert found.interval[1] - found.interval[0] < np.ptp(wilson(float(credit.sum()), 40))
+    assert "people_behind_rows" not in found.details and "count as those of" not in found.finding
+    named = attacks.Register(view.result.table, truth=np.arange(40), owners=np.arange(40) // 2)
+    again = attacks.RegisterLinkage().run(view, named)
+    assert again.details["people_behind_rows"] == 20
+    assert again.finding.endswith("The 40 released rows count as those of 20 people.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -157,6 +158,17 @@ def test_inspect_writes_a_schema_that_protect_accepts(place: Path, capsys: pytes
     roles = {name: column.get("role") for name, column in tomllib.loads((place / "start.toml").read_text())["columns"].items()}
     assert roles["name"] == "identifier" and roles["age"] == "quasi"
     assert run(["protect", "people.csv", "--schema", "start.toml", "--k", "2", *SEARCH]) == 0
+
+
+def test_inspect_says_whose_the_unique_values_are(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where a column names units, a value is counted as long as one unit alone has it, in however many records."""
+    (place / "visits.csv").write_text("patient_id,age\n" + "".join(f"p{i % 40:03d},{20 + i % 40}\n" for i in range(200)))
+    (place / "visits.toml").write_text('dataset = "v"\n[columns]\npatient_id = {role = "unit"}\nage = {role = "quasi"}\n')
+    assert run(["inspect", "visits.csv", "--schema", "visits.toml", "--no-schema"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"distinct +of one unit only +suggested role", shown) and "100 %" in shown
+    assert run(["inspect", "people.csv", "--no-schema"]) == 0
+    assert re.search(r"distinct +unique +suggested role", capsys.readouterr().out)
 
 
 def test_grants_are_entered(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

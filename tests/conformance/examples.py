@@ -18,10 +18,8 @@ _CHOOSING = {"candidates": ("a", "b"), "sensitivity": 1, "epsilon": 1}
 NEEDED: dict[str, dict[str, Any]] = {
     "Averaging": {"tolerance": 0.5},
     **{name: {"target": "ill"} for name in ("classification", "machine_learning", "attribute_disclosure")},
-    **{
-        name: {"sampling_fraction": 0.5}
-        for name in ("individual_risk", "population_uniqueness", "log_linear_risk", "sampling_risk")
-    },
+    **{name: {"sampling_fraction": 0.5} for name in ("individual_risk", "population_uniqueness", "sampling_risk")},
+    "log_linear_risk": {"sampling_fraction": 0.5, "columns": ("age", "town")},
     "regression": {"target": "wage"},
     "household_risk": {"household": "region", "sampling_fraction": 0.5},
     "recommender": {"user": "town", "item": "region", "rating": "wage"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,22 +18,24 @@ from sfumato.core.guarantees.base import Knowledge
 from sfumato.core.view import View
 from sfumato.data.sample import sample_schema, sample_table
 from sfumato.data.schema import Column, HierarchySpec, Schema
+from tests.conformance.examples import examples as made_of
 from tests.examples import examples
 
-METHODS = [
+ROOT = Path(__file__).resolve().parents[2]
+#: Searches with other parameters than their defaults, or with several.
+SETTINGS: list[Search] = [
     sf.Lattice(0.3),
-    sf.LeastLoss(),
     sf.LocalRecoding(),
     sf.LocalRecoding(1.0, refine=False),
     sf.Mondrian(),
     sf.Mondrian(relaxed=True),
     sf.Mondrian(ranges_everywhere=True),
-    sf.KMember(),
     sf.TopDown(),
     sf.TopDown("fewest_children", partial=True),
     sf.CellSuppression({"age": 3.0}),
-    sf.Hybrid(),
 ]
+#: Every public search, one that is added too.
+METHODS = [*SETTINGS, *(each for each in made_of("search").values() if type(each) not in map(type, SETTINGS))]
 SCHEMA = Schema(
     columns={
         "age": Column(role="quasi", type="integer", hierarchy=HierarchySpec(intervals=(5.0, 10.0))),
@@ -93,6 +96,11 @@ def test_any_search_keeps_any_mixture_of_guarantees_or_says_why_not(
     found = sf.check(release.data, release.content.owners, wanted, original=data.table())
     assert found.holds, found.explain()
     assert release.certificate.holds
+
+
+def test_every_public_search_has_a_page() -> None:
+    pages = {path.stem.title().replace("-", "") for path in (ROOT / "docs" / "methods").glob("*.md")}
+    assert sorted(set(registry.every("search")) - pages) == []
 
 
 def test_every_public_search_keeps_the_truth_and_says_so() -> None:

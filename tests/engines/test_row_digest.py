@@ -280,5 +280,5 @@ def test_expressions_refuse_what_they_have_no_value_for() -> None:
         RowDigest(()).kind(())
     with pytest.raises(Unsupported, match="parts 0 to 3"):
         Limb(Reference("x"), 4).kind("string")
-    with pytest.raises(Unsupported, match="Limb does not apply to a integer"):
+    with pytest.raises(Unsupported, match="Limb does not apply to an integer"):
         Limb(Reference("x"), 0).kind("integer")

@@ -11,6 +11,7 @@ import pytest
 
 import sfumato as sf
 from sfumato import measures
+from sfumato.anonymity.predicates.promises import _MAKERS
 from sfumato.core import registry
 from sfumato.core.errors import RecipeError, Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee
@@ -19,10 +20,11 @@ from sfumato.measures import risk, utility
 from sfumato.measures.guarantees.measure import MEASURES, measure
 
 
-def test_every_public_guarantee_has_a_verifier() -> None:
+def test_every_public_guarantee_has_a_check_and_a_verifier() -> None:
     public = set(registry.every("guarantee").values())
     assert public
     assert public == set(MEASURES)
+    assert public == set(_MAKERS)
 
 
 def test_a_guarantee_without_a_verifier_is_refused() -> None:

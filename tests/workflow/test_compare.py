@@ -19,6 +19,7 @@ from sfumato.core import registry
 from sfumato.core.errors import Cancelled, InputError, ParameterError, SfumatoError
 from sfumato.data.schema import Column, Schema
 from sfumato.masking.base import Change, Kept, Mask
+from sfumato.report.comparison_words import _uncertainty
 from sfumato.workflow import jobs, named
 from sfumato.workflow.comparing import measuring
 from sfumato.workflow.comparing.grid import expanded, label_of, method_of, typed
@@ -233,6 +234,15 @@ def test_a_mask_of_ones_own_is_compared_too(people: sf.Microdata) -> None:
     assert found.points[0].risk < found.points[1].risk
 
 
+def test_nothing_is_said_of_new_draws_where_a_method_draws_nothing(people: sf.Microdata) -> None:
+    found = sf.compare(people, ["Mdav(k=3)"], cache=False, workers=1)
+    draws = ((0.3, 0.2), (0.4, 0.1), (0.35, 0.15))
+    point = dataclasses.replace(found.points[0], draws=draws, runs=3)
+    drawn, read = (_uncertainty(found, dataclasses.replace(point, drawn=drawn))[0] for drawn in (True, False))
+    assert drawn.startswith("A new draw has a gain within ±") and drawn.endswith("by 3 draws.")
+    assert "new draw" not in read and read.endswith("by 3 measurements.")
+
+
 def test_requests_that_make_no_sense_are_refused() -> None:
     with pytest.raises(InputError, match="quasi"):
         sf.compare(table(50), ["Mdav(k=3)"], cache=False, workers=1)
@@ -240,7 +250,7 @@ def test_requests_that_make_no_sense_are_refused() -> None:
         sf.compare(sf.read(table(0), SCHEMA), ["Mdav(k=3)"], cache=False, workers=1)
     with pytest.raises(ParameterError, match="runs"):
         sf.compare(sf.read(table(50), SCHEMA), ["Mdav(k=3)"], runs=0, cache=False, workers=1)
-    with pytest.raises(ParameterError, match="does not measure masked tables"):
+    with pytest.raises(ParameterError, match="does not compare records with those.*protect with risk="):
         sf.compare(sf.read(table(50), SCHEMA), ["Mdav(k=3)"], risk="prosecutor_risk", cache=False, workers=1)
 
 

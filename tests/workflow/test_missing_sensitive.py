@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sfumato as sf
@@ -68,3 +69,23 @@ def test_records_alone_in_columns_that_no_promise_covers_are_counted_together() 
 
     assert any("60 of 60 records (100 %) are alone in what the 3 columns" in notice for notice in notices("x", "y", "z"))
     assert not any("are alone in what" in notice for notice in notices("x", "y"))
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_notice_about_a_column_counts_the_records_that_are_alone_with_their_value(stored: bool, tmp_path: Path) -> None:
+    """98 of 100 records share 49 values: more than half as many values as records, and nearly nobody is found by one."""
+    columns = {"age": Column(role="quasi", type="integer"), "code": Column(role="sensitive", type="integer")}
+    described = Schema(dataset="codes", unit="record", columns=columns)
+    options = {"destination": tmp_path / "out"} if stored else {}
+
+    def notices(codes: list[int | None]) -> list[str]:
+        pq.write_table(pa.table({"age": [30] * len(codes), "code": codes}), tmp_path / "codes.parquet")
+        people = sf.read(tmp_path / "codes.parquet", described, engine="duckdb" if stored else "memory")
+        promises = [sf.KAnonymity(5), sf.DistinctLDiversity(2, "code")]
+        made = sf.protect(people, promises, sf.Lattice(), **options)  # type: ignore[arg-type]
+        return [notice for notice in made.certificate.notices if "finds the record" in notice]
+
+    assert not notices([i // 2 for i in range(98)] + [98, 99])
+    options = {"destination": tmp_path / "second"} if stored else {}
+    [said] = notices([i // 2 for i in range(80)] + list(range(100, 119)) + [None])
+    assert said.startswith("19 of 100 records (19 %) are alone with their value of column 'code', which is published as it is")

@@ -100,7 +100,9 @@ def inspect(
         for column in facts["columns"]
     ]
     lines = [f"{counted(facts['rows'], 'record')}, {counted(len(rows), 'column')}", ""]
-    lines += table_lines(("column", "type", "distinct", "unique", "suggested role", "because"), rows)
+    by_unit = any(column["role"] == "unit" for column in facts["columns"])
+    unique = "of one unit only" if by_unit else "unique"
+    lines += table_lines(("column", "type", "distinct", unique, "suggested role", "because"), rows)
     lines += ["", *_standing_out(facts)]
     lines += [
         f"read: {key} = {_shown(facts['read'][key])} ({why})"

@@ -187,7 +187,7 @@ class Column(Frozen):
         if self.pseudonym and self.role not in ("identifier", "unit"):
             raise ValueError("pseudonym = true is for identifiers and units")
         if self.bounds is not None and self.type in ("string", "boolean", "category"):
-            raise ValueError("bounds are for numbers and dates; use domain for values")
+            raise ValueError("bounds are for numbers; use domain for values")
         if len(self.missing) > MOST_CODES:
             raise ValueError(f"more than {MOST_CODES:,} codes for no value")
         if self.items is not None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 from typing import Literal as OneOf
 
 from sfumato.core.errors import Unsupported
+from sfumato.core.texts import with_article
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -77,7 +78,7 @@ def expect_whole(kind: Kind, values: tuple[int, ...], where: str) -> None:
 def expect(kind: Kind, allowed: frozenset[Kind] | set[Kind], where: str) -> None:
     """Refuse an operand of the wrong kind."""
     if kind not in allowed:
-        raise Unsupported(f"{where} does not apply to a {kind}; it needs: {', '.join(sorted(allowed))}")
+        raise Unsupported(f"{where} does not apply to {with_article(kind)}; it needs: {', '.join(sorted(allowed))}")
 
 
 @dataclass(frozen=True)

@@ -89,9 +89,12 @@ def _uncertainty(comparison: Comparison, chosen: Point) -> list[str]:
         return ["Each method was drawn once, so that nobody can say how much another draw would differ: use several runs."]
     sentences = []
     if max(chosen.margins) > 0:
+        another, times = ("A new draw has", "draws")
+        if not chosen.drawn:
+            another, times = ("The method draws nothing, but measuring its cells does: another measurement has", "measurements")
         sentences.append(
-            f"A new draw has a gain within ±{percent(chosen.margins[0])} and a loss within ±{percent(chosen.margins[1])} of "
-            f"these means with 95 %, by {chosen.runs} draws."
+            f"{another} a gain within ±{percent(chosen.margins[0])} and a loss within ±{percent(chosen.margins[1])} of "
+            f"these means with 95 %, by {chosen.runs} {times}."
         )
     if comparison.alike:
         names = _listed([point.label for point in comparison.alike])

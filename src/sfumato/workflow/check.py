@@ -207,6 +207,8 @@ def check(
     """
     from sfumato.measures.guarantees.measure import measure_examined
     from sfumato.measures.guarantees.overview import overview
+    from sfumato.measures.guarantees.population import texts_of_nobody
+    from sfumato.measures.guarantees.protected import refuse_unknown_values
 
     if suppressed not in ("class", "drop"):
         raise ParameterError("check: suppressed must be 'class' or 'drop'")
@@ -225,6 +227,10 @@ def check(
         notices += more
     notify(notices)
     examined = ExaminedTable(rows, roles, reference, None if population is None else _raw(population, others))
+    for guarantee in asked:
+        refuse_unknown_values(examined, guarantee)
+    if population is not None:
+        notices += texts_of_nobody(examined)
     return TableCheck(
         guarantees=promised,
         measurements=tuple(measure_examined(examined, guarantee) for guarantee in promised),

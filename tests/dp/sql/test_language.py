@@ -106,7 +106,7 @@ class TestOneRowMore:
         for query, reason in {
             "SELECT BACKWARDS(COUNT(*)) FROM customers": "the function BACKWARDS over aggregates is not supported",
             "SELECT city, HALVED(city), COUNT(*) FROM customers GROUP BY city": "needs a number",
-            "SELECT COUNT(*) FROM customers WHERE BACKWARDS(age) = 'x'": "does not apply to a integer",
+            "SELECT COUNT(*) FROM customers WHERE BACKWARDS(age) = 'x'": "does not apply to an integer",
         }.items():
             with pytest.raises((Unsupported, sf.core.errors.SchemaError), match=reason):
                 shop.sql(query, epsilon=1)

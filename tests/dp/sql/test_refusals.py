@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import datetime
 import functools
 import re
 import tomllib
@@ -169,6 +170,51 @@ def test_proposals_that_need_more_than_a_text(shops: dict[str, sf.Session]) -> N
     with pytest.raises(Unsupported, match=r"for instance AVG\(income\)"):
         shop.table("customers").agg(n="COUNT(*), AVG(income)").explain(epsilon=1)
     assert shop.table("customers").agg(n="AVG(income)").explain(epsilon=1).loss
+
+
+DAYS = [datetime.date(2022, 3, 1), datetime.date(2023, 4, 2), datetime.date(2023, 5, 3), datetime.date(2030, 1, 1)]
+
+
+def dated(**declared: Any) -> sf.Session:
+    """Records with a date and a moment each."""
+    moments = [datetime.datetime(day.year, day.month, day.day, 12) for day in DAYS]
+    columns = {"day": {"type": "date", **declared}, "seen": {"type": "datetime"}}
+    table = pa.table({"day": DAYS, "seen": moments})
+    return sf.Session(sf.read(table, {"dataset": "t", "unit": "record", "columns": columns}), budget=sf.PureDP(10**12))
+
+
+@pytest.mark.parametrize("asked", ["DATEDIFF('day', DATE '2022-01-01', day)", "EXTRACT(YEAR FROM day)"])
+def test_a_number_made_of_dates_gets_its_bounds_from_the_dates_that_are_listed(asked: str) -> None:
+    with pytest.raises(Unsupported, match=r"List the dates.* in the schema \(domain = .*, or clamp in the query: AVG\(CLAMP"):
+        dated().explain(f"SELECT AVG({asked}) FROM t", epsilon=1)
+    assert dated(domain=["2022-03-01", "2023-04-02"]).explain(f"SELECT AVG({asked}) FROM t", epsilon=1).loss
+    assert dated().explain(f"SELECT AVG(CLAMP({asked}, 0, 100)) FROM t", epsilon=1).loss
+    moment = asked.replace("day)", "seen)")
+    with pytest.raises(Unsupported, match=r"calendar\. Clamp in the query: AVG\(CLAMP\(x, 0, 100\)\)$"):
+        dated().explain(f"SELECT AVG({moment}) FROM t", epsilon=1)
+    assert dated().explain(f"SELECT AVG(CLAMP({moment}, 0, 100)) FROM t", epsilon=1).loss
+
+
+def test_the_years_of_listed_dates_are_keys() -> None:
+    query = "SELECT EXTRACT(YEAR FROM day) AS y, COUNT(*) AS n FROM t GROUP BY y"
+    with pytest.raises(Unsupported, match=r"key 'y' are not declared.*Give keys=\{…\} with the question"):
+        dated().explain(query, epsilon=1)
+    assert dated().explain(query, epsilon=1, keys={"y": [2022, 2023]}).loss
+    listed = dated(domain=["2022-03-01", "2023-04-02", "2023-12-31"])
+    answer = listed.sql(query, epsilon=10**9).table
+    assert sorted(zip(*answer.select(["y", "n"]).to_pydict().values(), strict=True)) == [
+        (2022, 1),
+        (2023, 3),
+    ]  # 2030 is the nearest
+    plain = "SELECT day, COUNT(*) FROM t GROUP BY day"
+    with pytest.raises(Unsupported, match="declare the domain in the schema where the key is a column of a table"):
+        dated().explain(plain, epsilon=1)
+    assert listed.explain(plain, epsilon=1).loss
+
+
+def test_bounds_are_for_numbers() -> None:
+    with pytest.raises(sf.errors.SchemaError, match="bounds are for numbers; use domain for values"):
+        sf.Schema.parse({"columns": {"city": {"type": "string", "bounds": [0, 1]}}})
 
 
 def test_a_column_named_like_a_word_of_sql_is_to_be_quoted() -> None:

@@ -27,7 +27,7 @@ from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Schema
 from sfumato.measures.risk.linkage.sides import Picked, Sides
 from sfumato.measures.risk.linkage.transparency import published_steps, published_strata
-from sfumato.measures.risk.success import mean_interval, share, wilson
+from sfumato.measures.risk.success import mean_interval, share
 
 #: In the truth about a register: nobody can tell which row is theirs, if any, so that they are looked up and not counted.
 NOT_JUDGED = -2
@@ -253,23 +253,27 @@ def result_of(attack: str, sides: Sides, picked: Picked, how: str, details: Mapp
     blind = share(float(many.sum()), people) / max(sides.released.num_rows, 1)
     success = min(share(right, people), 1.0)
     mine = sides.mine[judged]
-    repeated = np.unique(mine[mine >= 0]).size < np.count_nonzero(mine >= 0)  # entries of one person rise and fall together
+    # entries of one person rise and fall together
     who = np.where(mine >= 0, mine, mine.max(initial=0) + 1 + np.arange(mine.size))
+    # where the column that names people repeats, this shows for how many people it was taken
+    behind, rows = int(np.unique(sides.owners).size), sides.released.num_rows
+    counted = "" if behind == rows else f" The {rows:,} released rows count as those of {behind:,} people."
     of_them = "" if people == entries else f", {people:,} can be judged, the others are not known to be in the release. Of those"
     return AttackResult(
         attack=attack,
         success=success,
         baseline=blind,
-        interval=mean_interval(credit, who) if repeated else wilson(right, people),
+        interval=mean_interval(credit, who),
         targets=people,
         finding=(
             f"Of {entries:,} entries in the register{of_them}, {how} picks the right record for {percent(success)}; blind "
-            f"guessing does for {percent(blind)}."
+            f"guessing does for {percent(blind)}.{counted}"
         ),
         details={
             "expected_correct": right,
             "people_in_the_release": present,
             **({} if people == entries else {"not_judged": entries - people}),
+            **({} if behind == rows else {"people_behind_rows": behind}),
             **details,
         },
     )

@@ -146,7 +146,7 @@ def _ip(value: str) -> bool:
     return True
 
 
-def _date_of_birth(value: str) -> bool:
+def _date_in_a_lifetime(value: str) -> bool:
     """A date in the last 120 years, in ISO or a usual national order."""
     match = re.match(r"([0-9]{4})-[01][0-9]-[0-3][0-9]\b", value) or re.fullmatch(
         r"[0-3]?[0-9][./][0-3]?[0-9][./]([0-9]{4})", value
@@ -186,7 +186,7 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("national number", national_id),
     Pattern("IP address", _ip),
     Pattern("web address", _shape(r"(?:https?://|www\.)\S+")),
-    Pattern("date of birth", _date_of_birth, "indirect"),
+    Pattern("date of the last 120 years", _date_in_a_lifetime, "indirect"),
     Pattern("telephone number", _phone),
     Pattern("coordinates", _shape(r"\(?-?[0-9]{1,3}\.[0-9]{3,}[,; ]+-?[0-9]{1,3}\.[0-9]{3,}\)?"), "indirect"),
     Pattern("postcode", _shape(_POSTCODE), "indirect"),

@@ -324,7 +324,7 @@ def _extent(array: pa.Array, kind: Type) -> tuple[float | str | None, float | st
 #: Digits alone say little: which patterns are looked for in columns that are no text.
 _PATTERNS_OF: dict[Type, tuple[str, ...]] = {
     "integer": ("payment card", "national number"),
-    "date": ("date of birth",),
+    "date": ("date of the last 120 years",),
     "number": (),
     "boolean": (),
     "datetime": (),

@@ -235,7 +235,7 @@ def answered(
         if isinstance(plan, BoundedGroup) and plan.sampled:
             return tables.drawn(plan)
         query = tables.query(plan)
-        return canonical(connection.sql(query.sql).to_arrow_table(), query)
+        return canonical_answer(connection.sql(query.sql).to_arrow_table(), query)
 
 
 def delivered(
@@ -321,7 +321,7 @@ def compiled(plan: Plan, tables: Mapping[str, PhysicalTable]) -> CompiledQuery:
     return compile_plan(plan, "duckdb", tables)
 
 
-def canonical(answer: pa.Table, query: CompiledQuery) -> pa.Table:
+def canonical_answer(answer: pa.Table, query: CompiledQuery) -> pa.Table:
     """The answer to a query in canonical form, under the plan's names."""
     return canonical_table(answer, list(query.columns), list(query.columns.values()))
 

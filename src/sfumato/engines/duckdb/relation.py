@@ -29,7 +29,7 @@ from sfumato.engines.duckdb.broken_text import asked_again, reads_leniently
 from sfumato.engines.duckdb.connections import (
     Connections,
     answered,
-    canonical,
+    canonical_answer,
     catalogue_name,
     compiled,
     delivered,
@@ -248,7 +248,7 @@ class DuckDBRelation(SqlRelation):
             def batches(where: Mapping[str, PhysicalTable]) -> Iterator[pa.RecordBatch]:
                 query = compiled(plan, where)
                 for batch in streamed(connection, query):
-                    table = canonical(pa.Table.from_batches([batch]), query)
+                    table = canonical_answer(pa.Table.from_batches([batch]), query)
                     yield from table.combine_chunks().to_batches()
 
             if reads_leniently(plan):  # all or nothing: the cell that stops DuckDB may come last

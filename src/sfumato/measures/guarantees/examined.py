@@ -220,6 +220,7 @@ def _extent(classes: Classes, broken: Integers) -> str:
     if not len(classes):
         return "The table has no records, so nothing can break it."
     if not broken.size:
-        return f"All {len(classes):,} classes keep it."
+        return "The only class keeps it." if len(classes) == 1 else f"All {len(classes):,} classes keep it."
     records = int(classes.sizes[broken].sum())
-    return f"{broken.size:,} of {len(classes):,} classes ({records:,} of {classes.records:,} records) break it."
+    many, these = "class" if len(classes) == 1 else "classes", "breaks" if broken.size == 1 else "break"
+    return f"{broken.size:,} of {len(classes):,} {many} ({records:,} of {classes.records:,} records) {these} it."

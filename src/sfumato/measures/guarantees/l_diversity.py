@@ -160,4 +160,5 @@ def largest_l(counts: Iterable[int], c: float) -> int:
 
 def _exempt(counted: NDArray[np.bool_]) -> str:
     exempt = int(counted.size - counted.sum())
-    return f"{exempt:,} classes without a protected value are exempt." if exempt else ""
+    many = "class without a protected value is" if exempt == 1 else "classes without a protected value are"
+    return f"{exempt:,} {many} exempt." if exempt else ""

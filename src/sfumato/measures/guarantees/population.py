@@ -18,8 +18,9 @@ from sfumato.core.errors import InputError
 from sfumato.core.guarantees.base import TOLERANCE, ClassGuarantee
 from sfumato.core.guarantees.population import DeltaPresence, KMap
 from sfumato.data.hierarchies import hierarchy_builders
+from sfumato.data.hierarchies.hierarchy import ROOT
 from sfumato.measures.guarantees.classes import Classes, CodedColumn, Integers, require_columns, tally
-from sfumato.measures.guarantees.cover import covered
+from sfumato.measures.guarantees.cover import covered, interval_of
 from sfumato.measures.guarantees.examined import (
     ExaminedTable,
     Measurement,
@@ -98,6 +99,27 @@ def matches(examined: ExaminedTable, guarantee: ClassGuarantee, classes: Classes
         covered |= matched
     everybody = rows.num_rows if counts is None else int(counts.sum())
     return people, everybody - _counted(covered, counts)
+
+
+def texts_of_nobody(examined: ExaminedTable) -> list[str]:
+    """What is to be said of columns whose texts no person has and no hierarchy explains: they are compared as they are."""
+    said = []
+    for name in examined.schema.quasi:
+        if examined.described(name).hierarchy is not None:
+            continue
+        rows, _ = _people(examined)
+        require_columns(rows, [name])
+        people = set(CodedColumn.of(rows.column(name)).values)
+        shown = [text for text in examined.column(name).values if text not in (None, ROOT) and text not in people]
+        unknown = sum(interval_of(str(text)) is None for text in shown)
+        if unknown:
+            texts = "text" if unknown == 1 else "texts"
+            said.append(
+                f"column '{name}' shows {unknown:,} {texts} that no person of the population has, and the schema has no "
+                "hierarchy that says what they stand for, so they were matched with nobody. If values were generalised, pass the "
+                "schema with their hierarchies: that of the original, or release.schema."
+            )
+    return said
 
 
 def _people(examined: ExaminedTable) -> tuple[pa.Table, Integers | None]:

@@ -12,8 +12,11 @@ from typing import Annotated, ClassVar
 
 from sfumato.core.ranges import Count
 from sfumato.core.view import Measure, Score
+from sfumato.data.masked import Compared
+from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.guarantees.classes import Classes
+from sfumato.measures.published import as_released
 from sfumato.measures.utility.shown import quasi_of, records_of
 
 
@@ -41,7 +44,7 @@ class Discernibility(Measure[object, ReleasedTable]):
 
 
 @dataclass(frozen=True)
-class AverageClassSize(Measure[object, ReleasedTable]):
+class AverageClassSize(Measure[Microdata | None, Compared]):
     """Released records per class, divided by `k` when given, records/(classes · k): 1 is then the best possible."""
 
     k: Annotated[Count | None, "the class size that is the best possible"] = None
@@ -49,27 +52,29 @@ class AverageClassSize(Measure[object, ReleasedTable]):
     of_groups: ClassVar[bool] = True
     of_rows_alone: ClassVar[bool] = True
 
-    def score(self, original: object, released: ReleasedTable) -> Score:
+    def score(self, original: Microdata | None, released: Compared) -> Score:
         """Records per class, or that as a multiple of k."""
-        classes = _classes(released)
+        table = as_released(released, original)
+        classes = _classes(table)
         value = classes.records / len(classes) / (self.k or 1) if len(classes) else 0.0
         meaning = "records per class" if self.k is None else f"records per class as a multiple of k = {self.k}"
         return Score(self.key, value, "lower", meaning, uses_original=False)
 
 
 @dataclass(frozen=True)
-class ClassCount(Measure[object, ReleasedTable]):
+class ClassCount(Measure[Microdata | None, Compared]):
     """Number of classes."""
 
     key: ClassVar[str] = "class_count"
     of_groups: ClassVar[bool] = True
     of_rows_alone: ClassVar[bool] = True
 
-    def score(self, original: object, released: ReleasedTable) -> Score:
+    def score(self, original: Microdata | None, released: Compared) -> Score:
         """How many different combinations of quasi-identifiers are shown."""
+        table = as_released(released, original)
         return Score(
             self.key,
-            float(len(_classes(released))),
+            float(len(_classes(table))),
             "higher",
             "different combinations shown",
             uses_original=False,

@@ -25,7 +25,15 @@ from sfumato.data.released import ReleasedTable
 from sfumato.data.texts.values import as_numbers
 from sfumato.measures.guarantees.classes import CodedColumn, require_columns
 from sfumato.measures.parameters import DrawSeed
-from sfumato.measures.utility.shown import OriginalColumn, Rows, ShownColumn, require_leaves, rows_of, shown_columns
+from sfumato.measures.utility.shown import (
+    OriginalColumn,
+    Rows,
+    ShownColumn,
+    require_leaves,
+    require_release,
+    rows_of,
+    shown_columns,
+)
 
 Floats = NDArray[np.float64]
 
@@ -49,6 +57,7 @@ class MachineLearningLoss(Measure[Rows, ReleasedTable]):
         """Accuracy lost; accuracies, areas under the curve and the accuracy of always guessing the
         majority as parts.
         """
+        require_release(released)
         rows = rows_of(original)
         require_columns(rows, [self.target])
         require_columns(released.table, [self.target])

@@ -32,6 +32,7 @@ from sfumato.measures.utility.shown import (
     ShownColumn,
     quasi_of,
     require_leaves,
+    require_release,
     rows_of,
     shown_columns,
 )
@@ -104,6 +105,7 @@ class QueryError(Measure[Rows, ReleasedTable]):
 
     def score(self, original: Rows, released: ReleasedTable) -> Score:
         """Generate the workload on the original and answer it on both tables."""
+        require_release(released)
         rows = rows_of(original)
         errors = self.errors(self.workload.generate(rows, quasi_of(released)), rows, released)
         relative = errors["relative"]

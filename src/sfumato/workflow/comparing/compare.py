@@ -285,7 +285,12 @@ def _results(
 
 def _masked_measure(entry: Any) -> AnyMeasure:
     measure: AnyMeasure = registry.make("measure", entry)
-    require(measure.masked, f"compare: '{getattr(measure, 'key', type(measure).__name__)}' does not measure masked tables")
+    key = getattr(measure, "key", type(measure).__name__)
+    require(
+        measure.masked,
+        f"compare: '{key}' does not compare records with those that they were made of, as a comparison of methods does. Ask for "
+        "it where one release is made: protect with risk= or utility= (--risk, --utility)",
+    )
     return measure
 
 

@@ -28,7 +28,7 @@ from sfumato.workflow.contents.base import Content, Files, FolderAtHand, Format,
 from sfumato.workflow.contents.who_is_who import PEOPLE, WhoIsWho
 from sfumato.workflow.earlier.comparing import Together
 from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
-from sfumato.workflow.publishing.columns import with_sensitive_hierarchies
+from sfumato.workflow.publishing.columns import with_hierarchies
 from sfumato.workflow.publishing.released_form import rows_digest
 from sfumato.workflow.publishing.written_files import (
     describe_bytes,
@@ -118,8 +118,8 @@ class Rows(Content):
 
     @property
     def owner_schema(self) -> Schema:
-        """The same with the hierarchies of sensitive columns, so that distances over them can be measured again."""
-        return with_sensitive_hierarchies(self.public, self.owners)
+        """The same with the hierarchies, so that distances over them, and people behind classes, can be measured again."""
+        return with_hierarchies(self.public, self.owners)
 
     @property
     def released(self) -> ReleasedTable:

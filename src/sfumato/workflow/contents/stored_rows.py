@@ -33,7 +33,7 @@ from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import Content, Files, FolderAtHand, Format, Page, Saved, entered, without_hierarchies_in
 from sfumato.workflow.earlier.comparing import Together
 from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
-from sfumato.workflow.publishing.columns import with_sensitive_hierarchies
+from sfumato.workflow.publishing.columns import with_hierarchies
 from sfumato.workflow.publishing.grouped_rows import GroupedRows, Tied
 from sfumato.workflow.publishing.written_files import describe_bytes, describe_file, pretty, recipe_of, with_whole_paths
 from sfumato.workflow.verifying.stored.description import (
@@ -105,8 +105,8 @@ class StoredRows(Content):
 
     @property
     def owner_schema(self) -> Schema:
-        """The same with the hierarchies of sensitive columns, so that distances over them can be measured again."""
-        return with_sensitive_hierarchies(self.public, self.owners)
+        """The same with the hierarchies, so that distances over them, and people behind classes, can be measured again."""
+        return with_hierarchies(self.public, self.owners)
 
     @property
     def references_for_claims(self) -> dict[str, Any]:  # arguments of `verify`

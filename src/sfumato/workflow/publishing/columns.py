@@ -131,12 +131,15 @@ def released_schema(schema: Schema, table: pa.Table) -> Schema:
     return Schema(dataset=schema.dataset, columns=columns)
 
 
-def with_sensitive_hierarchies(public: Schema, owner: Schema) -> Schema:
-    """The schema of a release in its owner's hands: distances over the hierarchy of a sensitive attribute can be
-    measured on it. What is published goes through `without_hierarchies`.
+def with_hierarchies(public: Schema, owner: Schema) -> Schema:
+    """The schema of a release in its owner's hands: distances over the hierarchy of a sensitive attribute can be measured on it,
+    and the people of a population whom generalised quasi-identifiers stand for. What is published goes through
+    `without_hierarchies`.
     """
     columns = {
-        name: column.model_copy(update={"hierarchy": owner.columns[name].hierarchy}) if column.role == "sensitive" else column
+        name: column.model_copy(update={"hierarchy": owner.columns[name].hierarchy})
+        if column.role in ("quasi", "sensitive")
+        else column
         for name, column in public.columns.items()
     }
     return public.replace(columns=columns, folder=owner.folder)

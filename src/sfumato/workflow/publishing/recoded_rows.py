@@ -24,7 +24,9 @@ from sfumato.workflow.publishing.scoring import exact_loss, shown_ranges
 from sfumato.workflow.verifying.stated.transparency import AS_EACH_PROMISE, ENDS_OF_RANGES, KEPT_BY, KNOWS_THE_PERSON, RANGES
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from sfumato.anonymity.search.base import Search, SearchOutcome
     from sfumato.data.class_table import ClassTable
@@ -85,7 +87,7 @@ def searched(request: ReleaseRequest, search: Search) -> SearchOutcome:
 
 #: Below this many records nearly every column has nearly as many values as records.
 FEW_RECORDS = 50
-#: From this share of the records on it is said that they are alone in several columns together.
+#: From this share of the records on it is said that they are alone in a column, or in several together.
 _MANY_ALONE = 0.05
 #: So many columns are named in one sentence.
 _NAMED = 8
@@ -95,16 +97,30 @@ def telling_columns(table: pa.Table, names: Sequence[str]) -> list[str]:
     """What is to be said of those columns of a released table that no promise covers."""
     if table.num_rows < FEW_RECORDS:
         return []
-    different = {name: len(table.column(name).drop_null().unique()) for name in names}
-    telling = [telling_column(name, count, table.num_rows) for name, count in different.items() if count > table.num_rows / 2]
-    return telling + _telling_together(table, names)
+    telling = [telling_column(name, values_alone(table.column(name)), table.num_rows) for name in names]
+    return [said for said in telling if said] + _telling_together(table, names)
 
 
-def telling_column(name: str, different: int, records: int) -> str:
-    """What the owner should think about where a column that is published as it is has nearly as many values as records."""
+def values_alone(column: pa.ChunkedArray, counts: NDArray[np.int64] | None = None) -> int:
+    """How many records have a value of the column that no other record has; a missing value is none. Row i stands for
+    `counts[i]` records where rows are known by their groups."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if counts is None:
+        return int(pc.sum(pc.equal(column.drop_null().value_counts().field("counts"), 1)).as_py() or 0)
+    cells = pa.table({"value": column, "records": counts}).filter(column.is_valid())
+    records = cells.group_by(["value"], use_threads=False).aggregate([("records", "sum")]).column("records_sum")
+    return int(pc.sum(pc.equal(records, 1)).as_py() or 0)
+
+
+def telling_column(name: str, alone: int, records: int) -> str | None:
+    """What the owner should think about where many records are alone with their value of a column that is published as it is."""
+    if not alone or alone < _MANY_ALONE * records:
+        return None
     return (
-        f"column '{name}' is published as it is and has {different:,} different values in {records:,} "
-        "records: whoever knows one finds the record. Should it be a quasi-identifier?"
+        f"{alone:,} of {records:,} records ({percent(alone / records)}) are alone with their value of column '{name}', which is "
+        "published as it is: whoever knows that value finds the record. Should it be a quasi-identifier?"
     )
 
 

@@ -27,7 +27,7 @@ from sfumato.engines.staging.destinations import Staged, staged
 from sfumato.workflow.contents.stored_rows import StoredRows
 from sfumato.workflow.publishing.columns import released_schema
 from sfumato.workflow.publishing.grouped_rows import GroupedRows
-from sfumato.workflow.publishing.recoded_rows import FEW_RECORDS, about_search, searched, telling_column, trees_of
+from sfumato.workflow.publishing.recoded_rows import FEW_RECORDS, about_search, searched, telling_column, trees_of, values_alone
 from sfumato.workflow.publishing.regrouping import regrouped, tied_names
 from sfumato.workflow.publishing.scoring import exact_loss, shown_ranges
 from sfumato.workflow.publishing.units_in_engine import units_of_classes
@@ -145,14 +145,13 @@ def note_counts(relation: Relation, codes: ClassTable) -> None:
 
 
 def _telling(content: StoredRows, request: ReleaseRequest) -> tuple[str, ...]:
-    """Columns that are published as they are, with nearly as many values as records."""
-    table, rows = content.stored.groups.table, content.stored.num_rows
-    others = [name for name in table.column_names if name not in request.plan.quasi]
-    return tuple(
-        telling_column(name, different, rows)
-        for name in others
-        if (different := len(table.column(name).drop_null().unique())) > rows / 2 and rows >= FEW_RECORDS
-    )
+    """Columns that are published as they are, in which many records are alone with their value."""
+    groups, rows = content.stored.groups, content.stored.num_rows
+    if rows < FEW_RECORDS:
+        return ()
+    others = [name for name in groups.table.column_names if name not in request.plan.quasi]
+    said = [telling_column(name, values_alone(groups.table.column(name), groups.counts), rows) for name in others]
+    return tuple(filter(None, said))
 
 
 def not_counted(content: StoredRows, request: ReleaseRequest, changed: Sequence[str] = ()) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from sfumato.dp.sql.measuring.pair_statistic import PairStatistic
 from sfumato.dp.sql.measuring.statistic import Statistic
 from sfumato.dp.sql.operators.aggregates import Asked
 from sfumato.dp.sql.operators.language import lower
-from sfumato.dp.sql.operators.term import EXACT, Term, arithmetic, as_number, bounded, constant
+from sfumato.dp.sql.operators.term import ANY_DAYS, ANY_MOMENTS, EXACT, Term, arithmetic, as_number, bounded, constant
 from sfumato.dp.sql.reading.catalogue import QueryRows
 from sfumato.dp.sql.reading.normal_form import normal_rows
 from sfumato.engines import expressions as e
@@ -125,13 +125,18 @@ def leaf_of(term: Term) -> tuple[e.Expression, int, Fraction, Fraction]:
     return f.Bucket(as_number(term).expression, float(low), float(high), LEAVES), LEAVES, low, high
 
 
+#: What brings a number made of dates its bounds; dates have none of their own.
+_DECLARE = {
+    ANY_DAYS: 'List the dates that there may be in the schema (domain = ["2024-01-01", …]), or clamp in the query',
+    ANY_MOMENTS: "Clamp in the query",
+}
+
+
 def needs_bounds(what: str, term: Term) -> Unsupported:
     """The refusal of an unbounded sum, with what to do about it."""
     why = term.hint or "no bounds are declared for it"
-    return Unsupported(
-        f"{what} needs a bounded number: {why}. Declare bounds = [low, high] in the schema, or clamp in the query: "
-        f"{what}(CLAMP(x, 0, 100))"
-    )
+    declare = _DECLARE.get(why, "Declare bounds = [low, high] in the schema, or clamp in the query")
+    return Unsupported(f"{what} needs a bounded number: {why}. {declare}: {what}(CLAMP(x, 0, 100))")
 
 
 class StatisticPlan:

@@ -251,6 +251,6 @@ def _undeclared(question: Question) -> str:
     names = ", ".join(f"'{key.label[:60]}'" for key in question.keys if key.values is None)
     return (
         f"the values of the grouping key {names} are not declared, and finding them in the data needs a small δ. "
-        'Declare them in the schema (domain = ["…"]), give keys={…} with the question, '
+        "Give keys={…} with the question, declare the domain in the schema where the key is a column of a table, "
         "or ask with epsilon and delta (or rho and delta): groups of few units are then left out"
     )

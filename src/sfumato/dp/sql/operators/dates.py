@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
 from sfumato.dp.sql.operators.base import Operator, Terms
-from sfumato.dp.sql.operators.term import Term, arithmetic, constant
+from sfumato.dp.sql.operators.term import ANY_DAYS, ANY_MOMENTS, Term, arithmetic, constant
 from sfumato.engines import expressions as e
 from sfumato.engines.functions import dates as d
 
@@ -53,7 +53,35 @@ def _part(node: exp.Expression, terms: Terms) -> Term:
     if term.kind not in ("date", "datetime") or (part in ("hour", "minute") and term.kind == "date"):
         raise Unsupported(f"a {term.kind} has no {part}")
     ends = [None if end is None else Fraction(end) for end in (low, high)]
+    if part == "year":
+        return _year(term)
     return Term(d.DatePart(term.expression, part), "integer", ends[0], ends[1])  # type: ignore[arg-type]
+
+
+def _year(term: Term) -> Term:
+    """The year of a date: one of those of the declared dates, and the nearest of them for any other date."""
+    held, part = term.expression, d.DatePart(term.expression, "year")
+    if isinstance(held, e.Literal) and isinstance(held.value, datetime.date):
+        return constant(held.value.year)
+    listed = _listed_dates(term)
+    if not listed:
+        return Term(part, "integer", hint=_hint(term))
+    years = tuple(sorted({value.year for value in listed}))
+    return Term(part, "integer", Fraction(years[0]), Fraction(years[-1]), years, sure=False)
+
+
+def _listed_dates(term: Term) -> list[datetime.date] | None:
+    """The declared dates of a column; None where something else is declared, or nothing."""
+    if term.values is None:
+        return None
+    listed = [value for value in term.values if isinstance(value, datetime.date)]
+    return listed if len(listed) + term.values.count(None) == len(term.values) else None
+
+
+def _hint(*terms: Term) -> str:
+    """Why a number made of dates has no bounds."""
+    stated = next((term.hint for term in terms if term.hint), "")
+    return stated or (ANY_DAYS if all(term.kind == "date" for term in terms) else ANY_MOMENTS)
 
 
 def _truncated(node: exp.Expression, terms: Terms) -> Term:
@@ -80,7 +108,7 @@ def days_between(later: Term, earlier: Term) -> Term:
     if all(term.values is not None for term in numbers):
         return difference
     # Any two dates of the calendar: no bounds that anybody means.
-    return replace(difference, low=None, high=None, values=None, hint="the dates may be any days of the calendar")
+    return replace(difference, low=None, high=None, values=None, hint=_hint(later, earlier))
 
 
 def _day_number(term: Term) -> Term:
@@ -89,10 +117,10 @@ def _day_number(term: Term) -> Term:
     held = term.expression
     if isinstance(held, e.Literal) and isinstance(held.value, datetime.date):
         return constant(_days(held.value))
-    listed = None if term.values is None else [value for value in term.values if isinstance(value, datetime.date)]
+    listed = _listed_dates(term)
     number = d.DayNumber(held)
     low, high = (Fraction(int(end)) for end in number.ends)
-    if listed and term.values is not None and len(listed) + term.values.count(None) == len(term.values):
+    if listed:
         numbers = tuple(dict.fromkeys(_days(value) for value in listed))
         # The declared days; a record of another day counts as the nearest of them.
         return Term(number, "integer", Fraction(min(numbers)), Fraction(max(numbers)), numbers, sure=False)
@@ -216,7 +244,8 @@ ROWS = (
     ),
     Operator(
         "DATEDIFF('day', a, b)", (exp.DateDiff,),
-        f"days from a date a to a date b, {_CALENDAR}; also `DATE_DIFF` and `b - a`. Needs `CLAMP` to be summed",
+        f"days from a date a to a date b, {_CALENDAR}; also `DATE_DIFF` and `b - a`. To be summed "
+        "it needs `CLAMP`, or columns whose dates are listed in the schema",
         _difference, reads=("unit",),
     ),
     Operator(

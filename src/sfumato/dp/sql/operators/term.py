@@ -23,6 +23,9 @@ HUGE = 1e150
 MOST_GROUPS = 100_000
 #: An expression that the engine would write out longer than this is refused.
 LONGEST = 2_000
+#: Why a number made of dates has no bounds.
+ANY_DAYS = "the dates may be any days of the calendar"
+ANY_MOMENTS = "the moments may lie on any days of the calendar"
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
-"""Distinction and separation: how well a column, or a combination of columns, tells people apart.
+"""Separation and distinction: how well a column, or a combination of columns, tells people apart.
 
-Distinction is the share of records with a value nobody else needs to share: different values per record.
-Separation is the share of pairs of records that differ. A quasi-identifier close to 1 in either singles
-people out. Motwani, Xu, "Efficient algorithms for masking and finding quasi-identifiers", VLDB workshop
-on secure data management 2007.
+Separation is the share of pairs of records that differ: the number of the measure. Distinction is the number of different
+values per record. A quasi-identifier close to 1 in either singles people out. Motwani, Xu, "Efficient algorithms for masking
+and finding quasi-identifiers", VLDB workshop on secure data management 2007.
 """
 
 from __future__ import annotations
@@ -19,8 +18,10 @@ import pyarrow as pa
 from sfumato.core.ranges import Count
 from sfumato.core.texts import percent
 from sfumato.core.view import Measure, Score
-from sfumato.data.released import ReleasedTable
+from sfumato.data.masked import Compared
+from sfumato.data.microdata import Microdata
 from sfumato.measures.guarantees.classes import CodedColumn, combined, require_columns
+from sfumato.measures.published import as_released
 from sfumato.measures.utility.shown import quasi_of
 
 
@@ -44,7 +45,7 @@ class Separating:
 
 
 @dataclass(frozen=True)
-class AttributeDistinction(Measure[object, ReleasedTable]):
+class AttributeDistinction(Measure[Microdata | None, Compared]):
     """Separation of all quasi-identifiers together; parts give each column and each combination of up to
     `columns` of them.
     """
@@ -52,11 +53,12 @@ class AttributeDistinction(Measure[object, ReleasedTable]):
     columns: Annotated[Count, "quasi-identifiers in a combination, at the most"] = 2
     key: ClassVar[str] = "distinction"
 
-    def score(self, original: object, released: ReleasedTable) -> Score:
+    def score(self, original: Microdata | None, released: Compared) -> Score:
         """Share of pairs of released records that can still be distinguished."""
-        names = quasi_of(released)
-        listed = separations(released.table, names, self.columns)
-        together = separation(released.table, names)
+        table = as_released(released, original)
+        names = quasi_of(table)
+        listed = separations(table.table, names, self.columns)
+        together = separation(table.table, names)
         parts = {" + ".join(entry.columns): entry.separation for entry in listed}
         meaning = "share of pairs of records that differ in their quasi-identifiers"
         return Score(

@@ -20,9 +20,9 @@ from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.measures.guarantees.classes import CodedColumn
 from sfumato.measures.parameters import SamplingFraction
+from sfumato.measures.published import as_released
 from sfumato.measures.risk.success import Z95
 from sfumato.measures.risk.uniques.individual_risk import people_of, record_risks
-from sfumato.measures.risk.uniques.published import as_released
 from sfumato.measures.risk.uniques.reidentification import FromSample
 
 Real = NDArray[np.float64]

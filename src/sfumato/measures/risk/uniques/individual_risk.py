@@ -22,9 +22,9 @@ from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.parameters import SamplingFraction
+from sfumato.measures.published import as_released
 from sfumato.measures.risk.success import Z95
 from sfumato.measures.risk.uniques.population_uniqueness import individual_risk
-from sfumato.measures.risk.uniques.published import as_released
 from sfumato.measures.risk.uniques.reidentification import FromSample, classes_of, sampling_weights, survey_weights
 
 Real = NDArray[np.float64]

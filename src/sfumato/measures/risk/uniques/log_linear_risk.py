@@ -27,9 +27,9 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.guarantees.classes import CodedColumn, require_columns
 from sfumato.measures.parameters import SamplingFraction
+from sfumato.measures.published import as_released
 from sfumato.measures.risk.success import Z95
 from sfumato.measures.risk.uniques.log_linear import Margins, fitted_counts, log_variances, main_effects, two_way, variance_of
-from sfumato.measures.risk.uniques.published import as_released
 from sfumato.measures.risk.uniques.reidentification import FromSample, sampling_weights
 from sfumato.measures.utility.shown import quasi_of
 

@@ -18,14 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.view import Score
-from sfumato.data.released import ReleasedTable
+from sfumato.data.masked import Compared
+from sfumato.data.microdata import Microdata
 from sfumato.measures.parameters import SamplingFraction
+from sfumato.measures.published import as_released
 from sfumato.measures.risk.success import Z95
 from sfumato.measures.risk.uniques.reidentification import FromSample, classes_of, sampling_weights
 
 
 @dataclass(frozen=True)
-class PopulationUniqueness(FromSample[object, ReleasedTable]):
+class PopulationUniqueness(FromSample[Microdata | None, Compared]):
     """Estimated share of released records that are unique in the population.
 
     Uses the survey weights of the release, or `sampling_fraction` (records of the release per person of
@@ -36,11 +38,12 @@ class PopulationUniqueness(FromSample[object, ReleasedTable]):
     sampling_fraction: SamplingFraction = None
     key: ClassVar[str] = "population_uniqueness"
 
-    def score(self, original: object, released: ReleasedTable) -> Score:
+    def score(self, original: Microdata | None, released: Compared) -> Score:
         """The estimate under the negative binomial model."""
-        classes = classes_of(released)
+        table = as_released(released, original)
+        classes = classes_of(table)
         records = classes.records
-        weights = sampling_weights(released, self.sampling_fraction, self.key)
+        weights = sampling_weights(table, self.sampling_fraction, self.key)
         people = np.bincount(classes.of_row, weights=weights, minlength=len(classes))
         sampled = np.minimum(classes.sizes / np.maximum(people, classes.sizes), 1.0)
         risk = individual_risk(classes.sizes, sampled)

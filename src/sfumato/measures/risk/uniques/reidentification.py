@@ -20,11 +20,13 @@ from sfumato.core.errors import InputError
 from sfumato.core.guarantees.population import KMap
 from sfumato.core.ranges import Either, Instance, PositiveShare
 from sfumato.core.view import Described, Measure, Original, Released, Score
+from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.guarantees.classes import Classes, CodedColumn
 from sfumato.measures.guarantees.examined import ExaminedTable
 from sfumato.measures.guarantees.population import matches
+from sfumato.measures.published import as_released
 from sfumato.measures.utility.shown import quasi_of
 
 #: What whoever compares with a population passes; nothing where survey weights stand for it.
@@ -62,7 +64,7 @@ def _no_population(measure: str) -> str:
 
 
 @dataclass(frozen=True)
-class ProsecutorRisk(Measure[object, ReleasedTable]):
+class ProsecutorRisk(Measure[Microdata | None, Compared]):
     """The largest 1/class size; its mean and the share of records above `threshold` are parts."""
 
     threshold: Annotated[PositiveShare, "the risk above which records are counted"] = 0.2
@@ -70,16 +72,17 @@ class ProsecutorRisk(Measure[object, ReleasedTable]):
     of_groups: ClassVar[bool] = True
     of_rows_alone: ClassVar[bool] = True
 
-    def score(self, original: object, released: ReleasedTable) -> Score:
+    def score(self, original: Microdata | None, released: Compared) -> Score:
         """Risk of the worst record."""
-        classes = classes_of(released)
+        table = as_released(released, original)
+        classes = classes_of(table)
         meaning = "chance of picking the right record of the worst-off person, who is known to be in the release"
-        floor = 1.0 / max(units_of(released), 1)
+        floor = 1.0 / max(units_of(table), 1)
         return _score(self.key, 1.0 / np.maximum(classes.units, 1), classes, self.threshold, meaning, floor)
 
 
 @dataclass(frozen=True)
-class JournalistRisk(Measure[object, ReleasedTable]):
+class JournalistRisk(Measure[Microdata | None, Compared]):
     """The largest 1/people behind a class: in the `population` table, or estimated by the survey weights
     of the release. Its mean and the share of records above `threshold` are parts.
     """
@@ -93,17 +96,18 @@ class JournalistRisk(Measure[object, ReleasedTable]):
         """Weights, where no population is given."""
         return None if self.population is not None or published.weight is not None else _no_population(self.key)
 
-    def score(self, original: object, released: ReleasedTable) -> Score:
+    def score(self, original: Microdata | None, released: Compared) -> Score:
         """Risk of the worst record."""
-        classes = classes_of(released)
-        people = people_behind(released, classes, self.population, self.key)
+        table = as_released(released, original)
+        classes = classes_of(table)
+        people = people_behind(table, classes, self.population, self.key)
         meaning = "chance of picking the right person of the population for the worst-off record"
-        floor = min(1.0 / max(population_of(released, people, self.population), 1.0), 1.0)
+        floor = min(1.0 / max(population_of(table, people, self.population), 1.0), 1.0)
         return _score(self.key, 1.0 / np.maximum(people, 1.0), classes, self.threshold, meaning, floor)
 
 
 @dataclass(frozen=True)
-class MarketerRisk(Measure[object, ReleasedTable]):
+class MarketerRisk(Measure[Microdata | None, Compared]):
     """Expected share of records matched correctly by linking all of them: with the release alone, or with
     a `population`. The mean over records of 1/(people behind the record's class).
     """
@@ -112,14 +116,15 @@ class MarketerRisk(Measure[object, ReleasedTable]):
     key: ClassVar[str] = "marketer_risk"
     of_rows_alone: ClassVar[bool] = True
 
-    def score(self, original: object, released: ReleasedTable) -> Score:
+    def score(self, original: Microdata | None, released: Compared) -> Score:
         """Mean over records of one over the people behind the record's class."""
-        classes = classes_of(released)
+        table = as_released(released, original)
+        classes = classes_of(table)
         people: NDArray[Any] = classes.units
-        everybody = float(units_of(released))
-        if self.population is not None or released.schema.weight in released.table.column_names:
-            people = people_behind(released, classes, self.population, self.key)
-            everybody = population_of(released, people, self.population)
+        everybody = float(units_of(table))
+        if self.population is not None or table.schema.weight in table.table.column_names:
+            people = people_behind(table, classes, self.population, self.key)
+            everybody = population_of(table, people, self.population)
         risk = 1.0 / np.maximum(people, 1.0)
         value = float((risk * classes.sizes).sum() / classes.records) if classes.records else 0.0
         return Score(
@@ -134,16 +139,17 @@ class MarketerRisk(Measure[object, ReleasedTable]):
 
 
 @dataclass(frozen=True)
-class SampleUniques(Measure[object, ReleasedTable]):
+class SampleUniques(Measure[Microdata | None, Compared]):
     """Share of records that are alone in their class."""
 
     key: ClassVar[str] = "uniques"
     of_groups: ClassVar[bool] = True
     of_rows_alone: ClassVar[bool] = True
 
-    def score(self, original: object, released: ReleasedTable) -> Score:
+    def score(self, original: Microdata | None, released: Compared) -> Score:
         """The share; the count is a part."""
-        classes = classes_of(released)
+        table = as_released(released, original)
+        classes = classes_of(table)
         alone = int(classes.sizes[classes.units == 1].sum())
         share = alone / classes.records if classes.records else 0.0
         return Score(
@@ -153,7 +159,7 @@ class SampleUniques(Measure[object, ReleasedTable]):
             "share of records that are alone in their class",
             {"records": float(alone)},
             uses_original=False,
-            floor=1.0 / max(units_of(released), 1),
+            floor=1.0 / max(units_of(table), 1),
             interval=(share, share),
         )
 

@@ -25,8 +25,8 @@ from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.data.released import ReleasedTable
 from sfumato.measures.parameters import SamplingFraction
+from sfumato.measures.published import as_released
 from sfumato.measures.risk.success import Z95
-from sfumato.measures.risk.uniques.published import as_released
 from sfumato.measures.risk.uniques.reidentification import FromSample, classes_of, sampling_weights
 
 Estimate = tuple[float, float, float]

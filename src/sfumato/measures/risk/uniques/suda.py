@@ -26,9 +26,9 @@ from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.measures.guarantees.classes import CodedColumn, combined, require_columns
+from sfumato.measures.published import as_released
 from sfumato.measures.risk.uniques.dis_suda import Weights, dis_suda
 from sfumato.measures.risk.uniques.population_uniqueness import intrusion_simulation
-from sfumato.measures.risk.uniques.published import as_released
 from sfumato.measures.utility.shown import quasi_of
 
 Real = NDArray[np.float64]

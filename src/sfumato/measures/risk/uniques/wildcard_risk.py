@@ -25,7 +25,7 @@ from sfumato.data.hierarchies.hierarchy import ROOT
 from sfumato.data.masked import Compared
 from sfumato.data.microdata import Microdata
 from sfumato.measures.guarantees.classes import CodedColumn, combined, require_columns
-from sfumato.measures.risk.uniques.published import as_released
+from sfumato.measures.published import as_released
 from sfumato.measures.risk.uniques.reidentification import units_of
 from sfumato.measures.utility.shown import quasi_of
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from sfumato.core.errors import InputError
 from sfumato.data.masked import Compared, Masked
 from sfumato.data.microdata import Microdata
@@ -16,6 +18,6 @@ def as_released(released: Compared, original: Microdata | None = None) -> Releas
         return ReleasedTable(released.table, released.schema, records=len(released))
     if isinstance(released, Microdata):
         return ReleasedTable(released.table(), released.schema, records=len(released))
-    if original is not None and hasattr(released, "column_names"):
+    if isinstance(original, Microdata) and isinstance(released, pa.Table):
         return ReleasedTable(released, original.schema, records=released.num_rows)
     raise InputError("a released table is a ReleasedTable, a Masked, Microdata, or an Arrow table beside its original")
