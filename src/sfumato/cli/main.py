@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 import typer
 from typer.exceptions import Abort, TyperException
 
-from sfumato.cli import compare, doctor, hierarchies, house, keys, ledger, publish, query, refute, releases, signals, tables
+from sfumato.cli import compare, doctor, hierarchies, house, inspect, keys, ledger, publish, query, refute, releases, signals, tables
 from sfumato.cli.output import NOWHERE, complain, fill_standard_streams, finish, pacify, put, show_every_character
 from sfumato.core import temporary
 from sfumato.core.errors import InputError, SfumatoError, SourceError
@@ -35,6 +35,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: a third of the start-up time
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+inspect.register(app)
 tables.register(app)
 hierarchies.register(app)
 releases.register(app)

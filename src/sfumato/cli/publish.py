@@ -9,7 +9,7 @@ import typer
 
 from sfumato.cli.keys import propose
 from sfumato.cli.ledger import DEFAULT, Place, ledger_name
-from sfumato.cli.output import Json, Quiet, answer, shown_progress
+from sfumato.cli.output import Json, Quiet, Strict, answer, conclude, shown_progress
 from sfumato.cli.query import (
     Analyst,
     Digest,
@@ -53,6 +53,7 @@ def publish(
     overwrite: Overwrite = False,
     seed: Seed = None,
     listed: Annotated[bool, typer.Option("--list", help="List the algorithms with their parameters.")] = False,
+    strict: Strict = False,
     json: Json = False,
     quiet: Quiet = False,
     *,
@@ -74,13 +75,14 @@ def publish(
     with shown_progress(json, quiet) as progress:
         outcome = session.release(algorithm, for_owner=True, progress=progress)
     release = publish_outcome(session, outcome, output, format, sign, overwrite)
-    _print_release(release, session.remaining(), output, ledger, sign, json)
+    _print_release(release, session.remaining(), output, ledger, sign, json, strict)
 
 
-def _print_release(release: Any, left: Any, output: str, ledger: str, sign: str | None, json: bool) -> None:
+def _print_release(release: Any, left: Any, output: str, ledger: str, sign: str | None, json: bool, strict: bool) -> None:
     from sfumato.report.answer_words import amount
     from sfumato.report.wording import counted
     from sfumato.workflow.contents.private_result import is_table
+    from sfumato.workflow.verdicts import release_verdict
 
     certificate = release.certificate
     loss, paid = amount(release.guarantees[0]), certificate.claims[0].ledger_entry
@@ -99,15 +101,16 @@ def _print_release(release: Any, left: Any, output: str, ledger: str, sign: str 
     }
     what = counted(release.data.num_rows, "row") if is_table(release.data) else "a result"
     lines = [f"made      {what} about '{certificate.dataset}' with {certificate.method.get('name')}"]
-    lines += [f"safe      {claim.promised}" for claim in certificate.claims if claim.holds]
+    lines += [f"promised  {claim.promised}" for claim in certificate.claims if claim.holds]
     lines += [f"counted   {certificate.method['contribution']}"] if "contribution" in certificate.method else []
     lines += [f"cost      {loss}" + (f" (ledger entry {paid[:16]}…)" if paid else ", not charged")]
     lines += [] if left is None else [f"left      {left}"]
-    lines += [f"notice    {notice}" for notice in certificate.notices]
+    verdict = release_verdict(release)
+    lines += [f"notice    {notice}" for notice in certificate.notices if notice not in verdict.warnings]
     lines += [f"saved     {output}/public to give away, {output}/owner to keep"]
     lines += [f"check     {shlex.join(['sfumato', 'verify', output, '--ledger', ledger_name(ledger)])}"]
     propose(facts, lines, sign)
-    answer(facts, lines, json)
+    conclude(facts, lines, verdict, json, strict=strict)
 
 
 def _settings(texts: list[str] | tuple[str, ...]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Commands about a table that is not published yet: inspect, protect, check."""
+"""Commands about a table that is to be published: protect it, check it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.keys import propose
-from sfumato.cli.output import Json, Quiet, answer, complain, shown_progress, table_lines
+from sfumato.cli.output import Json, Quiet, Strict, complain, conclude, shown_progress, table_lines
 from sfumato.cli.reading import reads_a_table
 from sfumato.core.errors import ParameterError
 from sfumato.core.plain_data import PlainDict
-from sfumato.core.texts import percent
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,85 +43,8 @@ _OF_THIS_RUN = "output format overwrite ledger seed sign write destination desti
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command()(reads_a_table(inspect))
     app.command()(reads_a_table(protect))
     app.command()(reads_a_table(check))
-
-
-def inspect(
-    source: Annotated[str, typer.Argument(help="A file, or the URL of a database.")],
-    table: Annotated[str | None, typer.Option("--table", help="The table of the database.")] = None,
-    schema_out: Annotated[
-        str | None,
-        typer.Option("--schema-out", "-o", help="Where to write the starting schema; by default the source's name with .toml."),
-    ] = None,
-    no_schema: Annotated[bool, typer.Option("--no-schema", help="Write no schema.")] = False,
-    schema: Annotated[
-        str | None,
-        typer.Option("--schema", help="A schema to check: counts the values that cannot be read as their declared type."),
-    ] = None,
-    quasi: Annotated[
-        list[str] | None,
-        typer.Option("--quasi", help="A column to generalise, where you have decided which; other suggested ones become plain."),
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the schema file, and what was edited in it.")] = False,
-    json: Json = False,
-    *,
-    reading: PlainDict,
-) -> None:
-    """Profile a table: what each column holds, who stands out, and a schema to start from; or check a schema against it."""
-    from sfumato.data.profiling.suggested_schema import proposal_reasons, with_quasi
-    from sfumato.report.wording import counted
-    from sfumato.workflow.inspect import about_many, dataset_id
-    from sfumato.workflow.inspect import inspect as run
-    from sfumato.workflow.recipe import without_secrets
-
-    kept = None
-    if schema_out is None and schema is None and not no_schema:
-        schema_out = f"{dataset_id(source, table)}.toml"
-        if Path(schema_out).exists() and not overwrite:
-            kept, schema_out = schema_out, None
-    described = {} if schema is None else {"schema": schema}
-    profile = run(source, schema_out=schema_out, table=table, overwrite=overwrite, quasi=quasi, **described, **reading)
-    profile = with_quasi(profile, quasi)
-    reasons = proposal_reasons(profile) if schema is None else {}
-    many = [] if quasi is not None else about_many(profile)
-    facts = {**profile.to_mapping(), "schema_file": schema_out, "proposals": reasons, "many": many}
-    rows = [
-        (
-            column["name"],
-            str(column["type"]),
-            f"{column['distinct']:,}",
-            percent(column["unique_share"]),
-            column["role"],
-            column["reason"],
-        )
-        for column in facts["columns"]
-    ]
-    lines = [f"{counted(facts['rows'], 'record')}, {counted(len(rows), 'column')}", ""]
-    lines += table_lines(("column", "type", "distinct", "unique", "suggested role", "because"), rows)
-    lines += ["", *_standing_out(facts)]
-    lines += [
-        f"read: {key} = {_shown(facts['read'][key])} ({why})"
-        for key, why in facts["read_because"].items()
-        if why and key in facts["read"]
-    ]
-    lines += [f"decide: {question}" for question in facts["questions"]]
-    lines += [f"many: {text}" for text in many]
-    lines += [f"proposed: '{name}': {reason}" for name, reason in reasons.items()]
-    lines += [f"unit: {facts['unit'] or 'none named'}; {facts['unit_reason']}"]
-    lines += [f"note: {note}" for note in facts.get("notes", ())]
-    lines += [] if schema is None else ["every value can be read as the type that the schema declares"]
-    if kept is not None:
-        lines += ["", f"'{kept}' exists already and was kept; --schema-out names another file, --overwrite replaces it"]
-    if schema_out is not None:
-        of_table = [] if table is None else ["--table", table]
-        lines += [
-            "",
-            f"wrote {schema_out}; check every role in it, then: "
-            f"{shlex.join(['sfumato', 'protect', without_secrets(source), *of_table, '--schema', schema_out, '--k', '5'])}",
-        ]
-    answer(facts, lines, json)
 
 
 def protect(
@@ -188,6 +110,7 @@ def protect(
     engine: Annotated[
         str | None, typer.Option("--engine", help="Where a file is read: memory, or duckdb, which leaves its rows in it.")
     ] = None,
+    strict: Strict = False,
     json: Json = False,
     quiet: Quiet = False,
     *,
@@ -223,12 +146,16 @@ def protect(
         "read": reading or None,
     }
     recipe = _recipe(source, {name: value for name, value in options.items() if value is not None})
+    if not json:
+        _warn_before(recipe)
     with shown_progress(json, quiet) as progress:
         release = recipe.run(progress)
     from sfumato.report.summary import summary, summary_lines
+    from sfumato.workflow.verdicts import release_verdict
 
     folder = recipe.destination_folder() or (None if recipe.output is None else recipe.place(recipe.output))
-    facts, lines = summary(release, folder), summary_lines(release, folder)
+    verdict = release_verdict(release)
+    facts, lines = summary(release, folder), summary_lines(release, folder, verdict.warnings)
     if recipe.write is not None:
         place = recipe.to_mapping()["write"]["to"]  # without its password
         facts["written"] = {"to": place, "table": recipe.write.table}
@@ -246,7 +173,18 @@ def protect(
         lines.append(f"names     {facts['names']}")
     if folder is not None:
         propose(facts, lines, recipe.sign)
-    answer(facts, lines, json)
+    conclude(facts, lines, verdict, json, strict=strict)
+
+
+def _warn_before(recipe: Recipe) -> None:
+    """What is known to be missing before the long work: a sensitive column about which nothing is promised."""
+    from sfumato.data.schema import Schema as Description
+    from sfumato.workflow.verdicts import unpromised
+
+    place = Path(recipe.place(recipe.schema_file))
+    if place.is_file():
+        for warning in unpromised(Description.load(place), recipe.guarantees()):
+            complain(f"warning: {warning}")
 
 
 def check(
@@ -262,6 +200,7 @@ def check(
         int | None,
         typer.Option("--show-failing", min=1, help="Show this many failing classes per guarantee (for the owner only)."),
     ] = None,
+    strict: Strict = False,
     json: Json = False,
     *,
     reading: PlainDict,
@@ -269,6 +208,7 @@ def check(
     """Measure every guarantee on a table and explain what each number means."""
     from sfumato.workflow import named
     from sfumato.workflow.check import check as run
+    from sfumato.workflow.verdicts import check_verdict
 
     entries = _promises(k, l, t, guarantee)
     guarantees = named.guarantees(entries, "command line") if entries else None
@@ -278,9 +218,7 @@ def check(
         failing = measured.failing_by_guarantee(show_failing)
         facts["failing"] = {name: classes.to_pylist() for name, classes in failing.items()}
         lines += _failing_lines(failing)
-    answer(facts, lines, json)
-    if not measured.holds:
-        raise typer.Exit(1)
+    conclude(facts, lines, check_verdict(measured), json, strict=strict, failed=not measured.holds)
 
 
 def _recipe(source: str, options: dict[str, Any]) -> Recipe:
@@ -380,25 +318,4 @@ def _failing_lines(failing: dict[str, pa.Table]) -> list[str]:
         rows = [tuple("" if cell is None else str(cell) for cell in row.values()) for row in classes.to_pylist()]
         lines += ["", f"Failing classes of {name}, the smallest first (for your eyes only):"]
         lines += table_lines(tuple(classes.column_names), rows)
-    return lines
-
-
-def _shown(value: Any) -> str:
-    return ", ".join(map(repr, value)) if isinstance(value, list) else repr(value)
-
-
-def _standing_out(facts: dict[str, Any]) -> list[str]:
-    lines = []
-    unit = facts["unit"] if any(column["role"] == "unit" for column in facts["columns"]) else None
-    counted = f", counted in '{unit}'" if unit else ""
-    alone = f"of one '{unit}' only in their" if unit else "alone in their"
-    if facts.get("k") is not None:
-        lines.append(f"k of the raw table over the suggested quasi-identifiers{counted}: {facts['k']:,}")
-    for combination in facts.get("combinations", ())[:5]:
-        names = ", ".join(combination["columns"])
-        lines.append(f"{percent(combination['unique_share'])} of the records are {alone} combination of {names}")
-    telling = [(name, count) for name, count in facts.get("contributions", {}).items() if count][:5]
-    if telling:
-        listed = ", ".join(f"{name} ({count:,})" for name, count in telling)
-        lines.append(f"columns that single people out most (records unique only because of them): {listed}")
     return lines

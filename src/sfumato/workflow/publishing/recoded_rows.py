@@ -83,6 +83,9 @@ def searched(request: ReleaseRequest, search: Search) -> SearchOutcome:
     return outcome
 
 
+#: How notices end about columns that single records out and that no promise covers.
+FINDS_THE_RECORD = ": whoever knows one finds the record. Should it be a quasi-identifier?"
+NOT_COVERED_TOGETHER = ". No promise covers it"
 #: Below this many records nearly every column has nearly as many values as records.
 FEW_RECORDS = 50
 #: From this share of the records on it is said that they are alone in several columns together.
@@ -104,7 +107,7 @@ def telling_column(name: str, different: int, records: int) -> str:
     """What the owner should think about where a column that is published as it is has nearly as many values as records."""
     return (
         f"column '{name}' is published as it is and has {different:,} different values in {records:,} "
-        "records: whoever knows one finds the record. Should it be a quasi-identifier?"
+        f"records{FINDS_THE_RECORD}"
     )
 
 
@@ -123,7 +126,7 @@ def _telling_together(table: pa.Table, names: Sequence[str]) -> list[str]:
     return [
         f"{alone:,} of {table.num_rows:,} records ({percent(alone / table.num_rows)}) are alone in what the {len(single)} "
         f"columns that are published as they are show together ({_some(single)}): whoever knows enough of their values finds the "
-        "record. No promise covers it"
+        f"record{NOT_COVERED_TOGETHER}"
     ]
 
 
