@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -57,6 +58,7 @@ def compare(
     reading: PlainDict,
 ) -> None:
     """Compare masks and searches on a table: risk and loss of each, the map, and which to take."""
+    from sfumato.report.comparison_words import COMMAND
     from sfumato.report.wording import counted
     from sfumato.workflow.comparing.compare import USUAL_LOSS, USUAL_RISK, check_map
     from sfumato.workflow.comparing.compare import compare as run
@@ -85,13 +87,27 @@ def compare(
         )
     written = [str(comparison.save_map(path)) for path in output or ["map.html"]] if comparison.measured else []
     facts = {**comparison.to_mapping(), "written": written, "notes": notes}
+    if comparison.typed is not None:
+        facts["command"] = f"{_command(source, table, schema, reading)} {comparison.typed[0]}"
     choices = counted(len(comparison.points), "choice")
     lines = [f"{counted(comparison.records, 'record')} of '{comparison.dataset}', {choices}", "", *comparison.table(), ""]
-    lines += [*comparison.reasons, *(f"optimum   {text}" for text in comparison.unproven)]
+    reasons = [each.replace(COMMAND, _command(source, table, schema, reading)) for each in comparison.reasons]
+    lines += [*reasons, *(f"optimum   {text}" for text in comparison.unproven)]
     lines += [*(f"note      {note}" for note in notes), *(f"look      {path}" for path in written)]
     answer(facts, lines, json)
     if not comparison.measured:
         raise typer.Exit(2)
+
+
+def _command(source: str, table: str | None, schema: str | None, reading: PlainDict) -> str:
+    """How the command begins that publishes this table: a schema that nobody wrote yet is named as `inspect` would."""
+    from sfumato.cli.reading import options_of
+    from sfumato.workflow.inspect import dataset_id
+    from sfumato.workflow.recipe import without_secrets
+
+    described = schema if schema is not None else f"{dataset_id(source, table)}.toml"
+    of_table = [] if table is None else ["--table", table]
+    return shlex.join(["sfumato", "protect", without_secrets(source), *of_table, "--schema", described, *options_of(reading)])
 
 
 def _people(source: str, schema: str | None, table: str | None, reading: PlainDict) -> tuple[Any, list[str]]:

@@ -17,6 +17,7 @@ from sfumato.core.plain_data import PlainDict
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sfumato.workflow.labels import Called
     from sfumato.workflow.recipe import Recipe
 
 Schema = Annotated[str | None, typer.Option("--schema", "-s", help="The schema (TOML) of the table.")]
@@ -55,7 +56,13 @@ def protect(
     t: T = None,
     guarantee: Guarantees = None,
     method: Annotated[
-        str | None, typer.Option("--method", "-m", help="A search or a mask, as 'Lattice, suppression=0.05' or 'Mdav(k=5)'.")
+        str | None,
+        typer.Option(
+            "--method",
+            "-m",
+            help="A search or a mask, as 'Lattice, suppression=0.05' or 'Mdav(k=5)', or what compare prints, as 'KAnonymity(k=10) "
+            "by Mondrian' and 'RankSwapping(p=25) + Pram(stay=0.8)'.",
+        ),
     ] = None,
     least_level: Annotated[
         list[str] | None,
@@ -120,11 +127,12 @@ def protect(
     from sfumato.data.readers.read_result import NAMED_BY_A_RECORD, are_numbers
     from sfumato.engines.write import DEFAULT_TABLE
 
-    described = None if method is None else _inline(method)
+    said = None if method is None else _called(method)
+    besides = () if said is None else said.guarantees
     options: dict[str, Any] = {
         "schema": schema,
-        "guarantee": _promises(k, l, t, guarantee) or None,
-        "method": described,
+        "guarantee": [*_promises(k, l, t, guarantee), *besides] or None,
+        "method": None if said is None else _entry(said),
         "least_level": _levels(least_level, "--least-level"),
         "greatest_level": _levels(greatest_level, "--greatest-level"),
         "output": output,
@@ -146,6 +154,8 @@ def protect(
         "read": reading or None,
     }
     recipe = _recipe(source, {name: value for name, value in options.items() if value is not None})
+    if said is not None and len(said.methods) > 1 and not all(each.get("columns") for each in said.methods):
+        recipe = _with_columns(recipe, said)
     if not json:
         _warn_before(recipe)
     with shown_progress(json, quiet) as progress:
@@ -174,6 +184,35 @@ def protect(
     if folder is not None:
         propose(facts, lines, recipe.sign)
     conclude(facts, lines, verdict, json, strict=strict)
+
+
+def _called(text: str) -> Called:
+    """What `--method` calls for: every name is looked up before anything else is asked for."""
+    from sfumato.core import registry
+    from sfumato.workflow.labels import called
+
+    said = called(text)
+    if not said.methods:
+        name = said.guarantees[0]["name"]
+        raise ParameterError(f"{name} is a guarantee: write --guarantee '{text}', or '{text} by Mondrian' with a search of your choice")
+    for entry in said.methods:
+        registry.find("method" if len(said.methods) == 1 else "mask", entry["name"])
+    return said
+
+
+def _entry(said: Called) -> PlainDict:
+    """The method of a recipe."""
+    return said.methods[0] if len(said.methods) == 1 else {"name": "Combined", "masks": list(said.methods)}
+
+
+def _with_columns(recipe: Recipe, said: Called) -> Recipe:
+    """The recipe with the columns of masks that share the quasi-identifiers: it says which mask changed what."""
+    from sfumato.core import registry
+    from sfumato.masking.base import Mask
+    from sfumato.workflow.labels import Shared, placed
+
+    mask = placed(Shared(tuple(registry.make("mask", each) for each in said.methods)), recipe.people())
+    return recipe.with_changes({"method": mask.described()}) if isinstance(mask, Mask) else recipe
 
 
 def _warn_before(recipe: Recipe) -> None:
@@ -236,7 +275,7 @@ def _recipe(source: str, options: dict[str, Any]) -> Recipe:
         return loaded.with_changes({name: _from_here(name, value) for name, value in options.items()})
     needed = {"schema": "--schema"}
     if not registry.has("mask", (options.get("method") or {}).get("name")):
-        needed["guarantee"] = "--k, --l, --t or --guarantee"
+        needed["guarantee"] = "a promise (--k, --l, --t or --guarantee)"
     missing = [option for name, option in needed.items() if name not in options]
     if missing:
         raise ParameterError(f"protecting a table needs {' and '.join(missing)}; or name a recipe (a .toml file).")

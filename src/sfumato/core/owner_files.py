@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Any
 from sfumato.core.errors import SfumatoError, as_name, forgetting
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.plain_files import read_plain
+from sfumato.core.texts import closest
 
 _MOST_BITS = 1000  # a larger whole number is beyond every floating-point number
 #: What validation calls a fault, and what the owner should read instead.
@@ -91,7 +91,7 @@ def _unknown(key: str, keys: Iterable[str], above: set[str], sections: Mapping[s
         return f"unknown key here; it belongs below [{sections[key]}]"
     if key in above:
         return "unknown key here; it belongs at the top of the file, above the first line in [brackets]"
-    near = difflib.get_close_matches(key, [name for name in keys if name != key], n=1)
-    if key not in keys and near:
-        return f"unknown key; did you mean '{near[0]}'?"
+    near = closest(key, keys)
+    if key not in keys and near is not None:
+        return f"unknown key; did you mean '{near}'?"
     return "unknown key here; remove it" if key in keys else "unknown key; remove it or correct its spelling"
