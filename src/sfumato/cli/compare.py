@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli.help import LOOK, add
 from sfumato.cli.output import Json, Quiet, answer, shown_progress
 from sfumato.cli.reading import reads_a_table
-from sfumato.core.errors import ParameterError
+from sfumato.cli.usage import Misuse
 from sfumato.core.plain_data import PlainDict
 
 Method = Annotated[
@@ -25,7 +26,14 @@ Method = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(reads_a_table(compare))
+    add(
+        app,
+        reads_a_table(compare),
+        "sfumato compare people.csv --schema people.toml",
+        "sfumato compare people.csv --schema people.toml -m 'Mdav(k=[3, 5, 10])' -m 'KAnonymity(k=5) by Mondrian'",
+        "sfumato compare people.csv --schema people.toml --most-loss 0.3 -o map.html -o map.svg",
+        task=LOOK,
+    )
 
 
 def compare(
@@ -65,7 +73,7 @@ def compare(
     from sfumato.workflow.named import inline
 
     if cache is not None and no_cache:
-        raise ParameterError("--cache and --no-cache contradict each other")
+        raise Misuse("--cache and --no-cache contradict each other")
     for path in output or ():
         check_map(path)
     people, notes = _people(source, schema, table, reading)

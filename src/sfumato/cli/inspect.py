@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli.help import LOOK, add
 from sfumato.cli.output import Json, answer, table_lines
 from sfumato.cli.reading import reads_a_table
 from sfumato.core.plain_data import PlainDict
@@ -16,7 +17,14 @@ from sfumato.core.texts import percent
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(reads_a_table(inspect))
+    add(
+        app,
+        reads_a_table(inspect),
+        "sfumato inspect people.csv",
+        "sfumato inspect people.csv --quasi age --quasi city --overwrite",
+        "sfumato inspect people.csv --schema people.toml",
+        task=LOOK,
+    )
 
 
 def inspect(

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli import defaults
+from sfumato.cli.help import ACCOUNT, add, group
 from sfumato.cli.output import Json, answer, table_lines
-from sfumato.core.errors import ParameterError
+from sfumato.cli.usage import Misuse
 
 if TYPE_CHECKING:
     from sfumato.ledger.accounts import Protected
@@ -32,18 +34,23 @@ DEFAULT = "sfumato-ledger.db"
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="The account of releases, grants and spends; alone it shows who spent what and what is left.")
-    group.callback(invoke_without_command=True)(_alone)
-    group.command()(show)
-    group.command()(spends)
-    group.command()(releases)
-    group.command()(verify)
-    group.command()(grant)
-    group.command()(cap)
-    group.command()(unit)
-    group.command()(versions)
-    group.command()(odometer)
-    app.add_typer(group, name="ledger")
+    account = group(
+        "The account of releases, grants and spends; alone it shows who spent what and what is left.",
+        "sfumato ledger",
+        "sfumato ledger grant clinic ann --epsilon 1",
+        no_args_is_help=False,
+    )
+    account.callback(invoke_without_command=True)(_alone)
+    add(account, show, "sfumato ledger show --dataset clinic")
+    add(account, spends, "sfumato ledger spends --dataset clinic")
+    add(account, releases, "sfumato ledger releases --dataset clinic")
+    add(account, verify, "sfumato ledger verify", "sfumato ledger verify --anchor HASH")
+    add(account, grant, "sfumato ledger grant clinic ann --epsilon 1", "sfumato ledger grant clinic ann --rho 1/2 --unit patient")
+    add(account, cap, "sfumato ledger cap clinic --epsilon 3")
+    add(account, unit, "sfumato ledger unit clinic --unit patient --rows-per-unit 8")
+    add(account, versions, "sfumato ledger versions clinic")
+    add(account, odometer, "sfumato ledger odometer clinic --analyst ann --delta 1e-6")
+    app.add_typer(account, name="ledger", rich_help_panel=ACCOUNT)
 
 
 def _alone(
@@ -56,6 +63,7 @@ def _alone(
     """The account of releases, grants and spends; without a command it shows who spent what and what is left."""
     if context.invoked_subcommand is not None:
         return
+    defaults.announce(context)
     from sfumato.report.ledger_overview import overview
     from sfumato.report.wording import counted
 
@@ -320,7 +328,7 @@ def given_loss(epsilon: str | None, delta: str | None, rho: str | None, verb: st
     from sfumato.ledger.amounts import LossAmount
 
     if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
-        raise ParameterError(f"{verb} either --epsilon, --epsilon with --delta, or --rho")
+        raise Misuse(f"{verb} either --epsilon, --epsilon with --delta, or --rho")
     if rho is not None:
         return LossAmount.zcdp(rho)
     if delta is not None:

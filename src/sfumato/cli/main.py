@@ -19,8 +19,24 @@ from collections.abc import Callable, Sequence
 import typer
 from typer.exceptions import Abort, TyperException
 
-from sfumato.cli import compare, doctor, hierarchies, house, inspect, keys, ledger, publish, query, refute, releases, signals, tables
+from sfumato.cli import (
+    compare,
+    doctor,
+    hierarchies,
+    house,
+    inspect,
+    keys,
+    ledger,
+    publish,
+    query,
+    refute,
+    releases,
+    signals,
+    tables,
+)
+from sfumato.cli.help import Group
 from sfumato.cli.output import NOWHERE, complain, fill_standard_streams, finish, pacify, put, show_every_character
+from sfumato.cli.usage import Misuse, command_of, explained, with_hint
 from sfumato.core import temporary
 from sfumato.core.errors import InputError, SfumatoError, SourceError
 from sfumato.core.stopping import stop_behind
@@ -29,8 +45,9 @@ from sfumato.core.texts import is_unicode
 app = typer.Typer(
     name="sfumato",
     help="Publish data about people without giving anyone away.",
+    epilog="sfumato demo\nsfumato inspect people.csv\nsfumato protect --help",
+    cls=Group,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: a third of the start-up time
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -103,18 +120,19 @@ def run(arguments: Sequence[str]) -> int:
             raise stop from None
         if (heard := signals.stopped_by()) is not None:
             raise SystemExit(128 + heard) from None
-        return _reported(error, as_json)
+        return _reported(error, as_json, arguments)
     if code == 130:
         complain(_STOPPED)
     return code if isinstance(code, int) else 0
 
 
-def _reported(error: Exception, as_json: bool) -> int:
+def _reported(error: Exception, as_json: bool, arguments: Sequence[str]) -> int:
+    if isinstance(error, TyperException):
+        error = Misuse(explained(error)).with_traceback(error.__traceback__)
+    if isinstance(error, Misuse):
+        return _failed(error, with_hint(str(error), command_of(commands(), arguments)), error.exit_code, as_json)
     if isinstance(error, SfumatoError):
         return _failed(error, str(error), error.exit_code, as_json)
-    if isinstance(error, TyperException):
-        command = getattr(getattr(error, "ctx", None), "command_path", "sfumato")
-        return _failed(error, f"{error.format_message()} See `{command} --help`.", 2, as_json)
     if isinstance(error, BrokenPipeError):
         pacify()
         return 141

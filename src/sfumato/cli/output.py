@@ -8,12 +8,13 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sfumato.cli import defaults
 from sfumato.core.certificate import plain
 from sfumato.core.errors import SourceError
 from sfumato.core.plain_data import Plain, PlainDict
@@ -99,12 +100,23 @@ def complain(text: str) -> None:
 def answer(value: Plain, lines: str | Iterable[str], as_json: bool) -> None:
     """Print a result as JSON or in words."""
     if as_json:
+        if isinstance(value, Mapping) and (stated := defaults.taken()):
+            value = {**value, "defaults": {"file": defaults.FILE, **stated}}
         put(json.dumps(plain(value), indent=2, ensure_ascii=True, allow_nan=False) + "\n")
     else:
         say(lines)
 
 
-def conclude(value: PlainDict, lines: Iterable[str], verdict: Verdict, as_json: bool, *, strict: bool, failed: bool = False, last: bool = False) -> None:
+def conclude(
+    value: PlainDict,
+    lines: Iterable[str],
+    verdict: Verdict,
+    as_json: bool,
+    *,
+    strict: bool,
+    failed: bool = False,
+    last: bool = False,
+) -> None:
     """Print a result under its verdict, or over it where that comes `last`, and end with 1 if it failed or, where somebody is
     strict, is anything but kept."""
     if not as_json:
@@ -125,7 +137,9 @@ def _coloured(head: str, verdict: Verdict) -> str:
     from sfumato.report.verdict import COLOURS
 
     line = terminal(head)
-    wanted = sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    wanted = (
+        sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
     return line.replace(verdict.word, f"\x1b[1;{COLOURS[verdict.word]}m{verdict.word}\x1b[0m", 1) if wanted else line
 
 

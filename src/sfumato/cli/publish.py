@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli.help import PUBLISH, add
 from sfumato.cli.keys import propose
 from sfumato.cli.ledger import DEFAULT, Place, ledger_name
 from sfumato.cli.output import Json, Quiet, Strict, answer, conclude, shown_progress
@@ -24,14 +25,20 @@ from sfumato.cli.query import (
     publish_outcome,
 )
 from sfumato.cli.reading import reads_a_table
-from sfumato.core.errors import ParameterError
+from sfumato.cli.usage import Misuse
 from sfumato.core.owner_files import parse_toml
 from sfumato.core.plain_data import PlainDict
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(reads_a_table(publish))
+    add(
+        app,
+        reads_a_table(publish),
+        "sfumato publish --list",
+        "sfumato publish PrivateHistogram people.csv --schema people.toml --set columns='[\"sex\"]' --set epsilon=0.5",
+        task=PUBLISH,
+    )
 
 
 def publish(
@@ -64,7 +71,7 @@ def publish(
         _list(method, json)
         return
     if method is None or data is None or schema is None:
-        raise ParameterError("publish needs a method, a table and --schema; `sfumato publish --list` names the methods.")
+        raise Misuse("publish needs a method, a table and --schema; `sfumato publish --list` names the methods.")
     from sfumato.core import registry
     from sfumato.engines.sources import read
 
@@ -119,7 +126,7 @@ def _settings(texts: list[str] | tuple[str, ...]) -> dict[str, Any]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise ParameterError("--set is written as NAME=VALUE, for instance --set epsilon=0.5")
+            raise Misuse("--set is written as NAME=VALUE, for instance --set epsilon=0.5")
         try:
             settings[name.strip()] = parse_toml(f"value = {value.strip()}")["value"]
         except (ValueError, RecursionError):

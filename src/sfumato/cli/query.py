@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli.help import ASK, add
 from sfumato.cli.keys import propose
 from sfumato.cli.ledger import DEFAULT, Delta, Epsilon, Place, Rho, ledger_name
 from sfumato.cli.output import Json, answer, complain
 from sfumato.cli.reading import reads_a_table
-from sfumato.core.errors import ParameterError
+from sfumato.cli.usage import Misuse
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.plain_data import PlainDict
 
@@ -49,7 +50,14 @@ Format = Annotated[str, typer.Option("--format", help="parquet or csv, for a tab
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(reads_a_table(query))
+    add(
+        app,
+        reads_a_table(query),
+        "sfumato query 'SELECT sex, COUNT(*) FROM data GROUP BY sex' -d people.csv -s people.toml --epsilon 0.5 --explain",
+        "sfumato query 'SELECT AVG(income) FROM data' -d people.csv -s people.toml --analyst ann --epsilon 0.5",
+        "sfumato query 'SELECT COUNT(*) FROM data' -d people.csv -s people.toml --within 100",
+        task=ASK,
+    )
 
 
 def query(
@@ -108,14 +116,14 @@ def query(
     from sfumato.dp.sql.parse import separated
 
     if max_rows_per_group is not None:
-        raise ParameterError(f"--max-rows-per-group is called --max-rows now: write --max-rows {max_rows_per_group}")
+        raise Misuse(f"--max-rows-per-group is called --max-rows now: write --max-rows {max_rows_per_group}")
     amounts = amount_asked(epsilon, delta, rho)
     costing = within is not None or rank_within is not None
     telling = explain or costing or describe
     if not amounts and not costing and not describe:
-        raise ParameterError("say what the answer may cost: --epsilon, --epsilon with --delta, or --rho")
+        raise Misuse("say what the answer may cost: --epsilon, --epsilon with --delta, or --rho")
     if not 0 < confidence < 1:
-        raise ParameterError("--confidence lies between 0 and 1, for instance 0.95")
+        raise Misuse("--confidence lies between 0 and 1, for instance 0.95")
     if output is not None and not telling:
         check_output(output, format, sign, overwrite)
     session = open_session(
@@ -139,7 +147,7 @@ def query(
         complain("notice: --max-rows and --max-groups have no effect: each record is a unit of its own, with one row")
     if len(questions) > 1:
         if costing or (output is not None and not telling):
-            raise ParameterError(
+            raise Misuse(
                 "--within, --rank-within and --output are about one question, and this is a batch. Ask one of its questions "
                 "alone: what the batch answered costs nothing more"
             )
@@ -236,7 +244,7 @@ def check_output(output: str, format: str, sign: str | None, overwrite: bool) ->
     from sfumato.workflow.publishing.saving import signing_key
 
     if format not in ("parquet", "csv"):
-        raise ParameterError("a table is saved as 'parquet' or 'csv'")
+        raise Misuse("a table is saved as 'parquet' or 'csv'")
     check_place(Path(output).absolute(), overwrite=overwrite)
     signing_key(None if sign is None else Path(sign))
 

@@ -7,17 +7,33 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.help import CHECK, add
 from sfumato.cli.output import Json, Quiet, Strict, complain, conclude, shown_progress
 from sfumato.cli.reading import reads_a_table
-from sfumato.core.errors import ParameterError
+from sfumato.cli.usage import Misuse
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.texts import percent
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command()(reads_a_table(verify))
-    app.command()(reads_a_table(attack))
+    add(
+        app,
+        reads_a_table(verify),
+        "sfumato verify out",
+        "sfumato verify out --original people.csv --ledger sfumato-ledger.db --strict",
+        "sfumato verify out --public-key signing.key.pub",
+        task=CHECK,
+    )
+    add(
+        app,
+        reads_a_table(attack),
+        "sfumato attack out",
+        "sfumato attack out --with people.csv",
+        "sfumato attack out --earlier last-year",
+        "sfumato attack out --with people.csv --attack 'Minimality(value=\"HIV\")'",
+        task=CHECK,
+    )
 
 
 def verify(
@@ -126,15 +142,15 @@ def attack(
 
     if folder.endswith(".json"):
         if register or schema or table or earlier or only or aligned or key or data or data_table or reading:
-            raise ParameterError("a file that describes an attack must hold everything about it; leave the options out")
+            raise Misuse("a file that describes an attack must hold everything about it; leave the options out")
         _conclude({"file": folder}, [attack_outputs(folder)], None, json, strict)
         return
     if schema and register is None:
-        raise ParameterError("--schema describes the register: pass that with --with")
+        raise Misuse("--schema describes the register: pass that with --with")
     if table and register is None:
-        raise ParameterError("--table names a table of the register's database: pass that with --with")
+        raise Misuse("--table names a table of the register's database: pass that with --with")
     if reading and register is None:
-        raise ParameterError("how texts are read is about the register: pass that with --with")
+        raise Misuse("how texts are read is about the register: pass that with --with")
     people = None
     if register is not None and schema:
         described = Schema.load(schema)

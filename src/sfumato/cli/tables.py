@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli.help import CHECK, PUBLISH, add
 from sfumato.cli.keys import propose
 from sfumato.cli.output import Json, Quiet, Strict, complain, conclude, shown_progress, table_lines
 from sfumato.cli.reading import reads_a_table
-from sfumato.core.errors import ParameterError
+from sfumato.cli.usage import Misuse
 from sfumato.core.plain_data import PlainDict
 
 if TYPE_CHECKING:
@@ -44,8 +45,22 @@ _OF_THIS_RUN = "output format overwrite ledger seed sign write destination desti
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command()(reads_a_table(protect))
-    app.command()(reads_a_table(check))
+    add(
+        app,
+        reads_a_table(protect),
+        "sfumato protect people.csv --schema people.toml --k 5 --l diagnosis=2",
+        "sfumato protect people.csv --schema people.toml --method 'KAnonymity(k=10) by Mondrian'",
+        "sfumato protect people.csv --schema people.toml --method 'Mdav(k=5)' --output masked",
+        "sfumato protect recipe.toml --overwrite",
+        task=PUBLISH,
+    )
+    add(
+        app,
+        reads_a_table(check),
+        "sfumato check released.csv --schema people.toml",
+        "sfumato check released.csv --schema people.toml --k 5 --l diagnosis=2 --original people.csv",
+        task=CHECK,
+    )
 
 
 def protect(
@@ -60,8 +75,8 @@ def protect(
         typer.Option(
             "--method",
             "-m",
-            help="A search or a mask, as 'Lattice, suppression=0.05' or 'Mdav(k=5)', or what compare prints, as 'KAnonymity(k=10) "
-            "by Mondrian' and 'RankSwapping(p=25) + Pram(stay=0.8)'.",
+            help="A search or a mask, as 'Lattice, suppression=0.05' or 'Mdav(k=5)', or what compare prints, as "
+            "'KAnonymity(k=10) by Mondrian' and 'RankSwapping(p=25) + Pram(stay=0.8)'.",
         ),
     ] = None,
     least_level: Annotated[
@@ -194,7 +209,7 @@ def _called(text: str) -> Called:
     said = called(text)
     if not said.methods:
         name = said.guarantees[0]["name"]
-        raise ParameterError(f"{name} is a guarantee: write --guarantee '{text}', or '{text} by Mondrian' with a search of your choice")
+        raise Misuse(f"{name} is a guarantee: write --guarantee '{text}', or '{text} by Mondrian' with a search of your choice")
     for entry in said.methods:
         registry.find("method" if len(said.methods) == 1 else "mask", entry["name"])
     return said
@@ -269,7 +284,7 @@ def _recipe(source: str, options: dict[str, Any]) -> Recipe:
         extra = set(options) - {*_OF_THIS_RUN}
         if extra:
             named = ", ".join(_option(name) for name in sorted(extra))
-            raise ParameterError(f"a recipe says this itself: leave out {named}, or edit the recipe.")
+            raise Misuse(f"a recipe says this itself: leave out {named}, or edit the recipe.")
         if "read" in options:
             options = {**options, "read": loaded.read.overridden(options["read"]).to_mapping()}
         return loaded.with_changes({name: _from_here(name, value) for name, value in options.items()})
@@ -278,7 +293,7 @@ def _recipe(source: str, options: dict[str, Any]) -> Recipe:
         needed["guarantee"] = "a promise (--k, --l, --t or --guarantee)"
     missing = [option for name, option in needed.items() if name not in options]
     if missing:
-        raise ParameterError(f"protecting a table needs {' and '.join(missing)}; or name a recipe (a .toml file).")
+        raise Misuse(f"protecting a table needs {' and '.join(missing)}; or name a recipe (a .toml file).")
     usual = {"output": "out", "ledger": LEDGER}
     recipe = Recipe.parse({"data": source, **usual, **options}, folder=Path.cwd(), name="command line")
     if "output" not in options and recipe.destination_folder() is not None:  # the destination is the folder of the release
@@ -306,7 +321,7 @@ def _promises(
     for text in diversity or ():
         attribute, number = _pair(text, "--l")
         if not number.is_integer():
-            raise ParameterError("--l takes a whole number, as ATTRIBUTE=3. For another reading use --guarantee.")
+            raise Misuse("--l takes a whole number, as ATTRIBUTE=3. For another reading use --guarantee.")
         entries.append({"name": "DistinctLDiversity", "l": int(number), "attribute": attribute})
     for text in closeness or ():
         attribute, number = _pair(text, "--t")
@@ -321,13 +336,13 @@ def _pair(text: str, option: str) -> tuple[str, float]:
             raise ValueError
         return attribute, float(number)
     except ValueError:
-        raise ParameterError(f"{option} is written as ATTRIBUTE=NUMBER, for instance {option} occupation=3") from None
+        raise Misuse(f"{option} is written as ATTRIBUTE=NUMBER, for instance {option} occupation=3") from None
 
 
 def _levels(texts: list[str] | None, option: str) -> dict[str, int] | None:
     levels = dict(_pair(text, option) for text in texts or ())
     if not all(level.is_integer() and level >= 0 for level in levels.values()):
-        raise ParameterError(f"{option} takes a whole number of at least 0, for instance {option} age=1")
+        raise Misuse(f"{option} takes a whole number of at least 0, for instance {option} age=1")
     return {name: int(level) for name, level in levels.items()} or None
 
 
@@ -346,7 +361,7 @@ def _checks(attacks: list[str] | None, utility: list[str] | None, risk: list[str
 def _write(to: str | None, table: str | None, overwrite: bool) -> dict[str, Any] | None:
     if to is None:
         if table is not None or overwrite:
-            raise ParameterError("--write-table and --write-overwrite say how --write-to writes; give --write-to as well.")
+            raise Misuse("--write-table and --write-overwrite say how --write-to writes; give --write-to as well.")
         return None
     return {"to": to, "overwrite": overwrite, **({} if table is None else {"table": table})}
 

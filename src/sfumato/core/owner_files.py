@@ -11,7 +11,7 @@ from typing import Any
 
 from sfumato.core.errors import SfumatoError, as_name, forgetting
 from sfumato.core.plain_data import PlainDict
-from sfumato.core.plain_files import read_plain
+from sfumato.core.plain_files import MOST_TEXT_BYTES, read_plain
 from sfumato.core.texts import closest
 
 _MOST_BITS = 1000  # a larger whole number is beyond every floating-point number
@@ -22,10 +22,10 @@ _FORMS = {"ledger": "must be the id of a ledger, 32 hexadecimal digits"}
 
 
 @forgetting()
-def load_toml(path: Path, error: type[SfumatoError], what: str, start: str) -> PlainDict:
+def load_toml(path: Path, error: type[SfumatoError], what: str, start: str, *, limit: int = MOST_TEXT_BYTES) -> PlainDict:
     """The content of a TOML file; `start` tells where to get one from."""
     try:
-        return parse_toml(read_plain(path, error, what=f"{what} file").decode("utf-8"))
+        return parse_toml(read_plain(path, error, limit=limit, what=f"{what} file").decode("utf-8"))
     except FileNotFoundError:
         raise error(f"there is no {what} file '{path}'. {start}") from None
     except UnicodeDecodeError as fault:

@@ -72,7 +72,9 @@ def make(kind: str, entry: object) -> Any:  # one of that kind
     if not isinstance(entry, (str, Mapping)):
         if any(_belongs(type(entry), each) for each in _parts(kind)):
             return entry
-        raise ParameterError(f"{type(entry).__name__} is not {with_article(kind)}. Pass {kind}s, their names, or tables with a name.")
+        raise ParameterError(
+            f"{type(entry).__name__} is not {with_article(kind)}. Pass {kind}s, their names, or tables with a name."
+        )
     arguments = {"name": entry} if isinstance(entry, str) else dict(entry)
     name = arguments.pop("name", None)
     if not isinstance(name, str):

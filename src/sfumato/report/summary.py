@@ -37,9 +37,7 @@ def summary(release: Release[Content], folder: str | Path | None = None) -> Plai
     }
 
 
-def summary_lines(
-    release: Release[Content], folder: str | Path | None = None, warned: Collection[str] = ()
-) -> list[str]:
+def summary_lines(release: Release[Content], folder: str | Path | None = None, warned: Collection[str] = ()) -> list[str]:
     """The same in words; notices that were `warned` about are not said again."""
     from sfumato.core.texts import percent
     from sfumato.report.wording import NUMBER_WITHHELD, counted

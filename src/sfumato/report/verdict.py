@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sfumato.core.plain_data import PlainDict
+from sfumato.report.wording import counted
 
 Word = Literal["kept", "warning", "no promise", "not kept"]
 
@@ -19,7 +20,7 @@ class Verdict:
     measured, and something weakens them. `no promise`: there is none. `not kept`: one of them does not hold.
 
     >>> Verdict.of("kept", "1 promise holds", ["one more release is not compared"]).lines
-    ['verdict   warning: 1 promise holds', 'warning   one more release is not compared']
+    ['verdict   warning: 1 promise holds; 1 warning', 'warning   one more release is not compared']
     """
 
     word: Word
@@ -29,7 +30,9 @@ class Verdict:
     @classmethod
     def of(cls, word: Word, reason: str, warnings: list[str]) -> Verdict:
         """The verdict with these warnings: what is kept and warned about is a warning."""
-        return cls("warning" if word == "kept" and warnings else word, reason, tuple(dict.fromkeys(warnings)))
+        several = tuple(dict.fromkeys(warnings))
+        beside = f"; {counted(len(several), 'warning')}" if several else ""
+        return cls("warning" if word == "kept" and several else word, f"{reason}{beside}", several)
 
     @property
     def lines(self) -> list[str]:

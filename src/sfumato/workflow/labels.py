@@ -69,7 +69,9 @@ def method_called(text: str) -> tuple[Unplaced, tuple[ClassGuarantee, ...]]:
     said = called(text)
     if not said.methods:
         name = said.guarantees[0]["name"]
-        raise ParameterError(f"{name} is a guarantee and no method: pass it in guarantees= (--guarantee), or write '{name}(…) by …'")
+        raise ParameterError(
+            f"{name} is a guarantee and no method: pass it in guarantees= (--guarantee), or write '{name}(…) by …'"
+        )
     promised = named.guarantees(said.guarantees, "method")
     if len(said.methods) == 1:
         return named.method(said.methods[0]), promised

@@ -373,9 +373,7 @@ def population_of(population: TableLike, schema: Schema, *, public: bool) -> Mic
     return microdata_of(population, needed)
 
 
-def _stated_guarantees(
-    guarantees: GuaranteeLike | Iterable[GuaranteeLike], k: int | None
-) -> tuple[ClassGuarantee, ...]:
+def _stated_guarantees(guarantees: GuaranteeLike | Iterable[GuaranteeLike], k: int | None) -> tuple[ClassGuarantee, ...]:
     """What is to be promised; what is no guarantee yet is read by `shorthand`."""
     if not isinstance(guarantees, Iterable | Guarantee):
         raise ParameterError(

@@ -131,9 +131,13 @@ def check_verdict(check: TableCheck) -> Verdict:
     warnings = [_unpromised(name) for name in check.measures.attributes if name not in about] if check.guarantees else []
     warnings += [f"{name} can be neither confirmed nor refuted with what was given" for name in check.unjudged]
     if check.broken:
-        return Verdict.of("not kept", f"{' and '.join(check.broken)} {'do' if len(check.broken) > 1 else 'does'} not hold", warnings)
+        return Verdict.of(
+            "not kept", f"{' and '.join(check.broken)} {'do' if len(check.broken) > 1 else 'does'} not hold", warnings
+        )
     if not check.guarantees:
-        return Verdict.of("no promise", "the table was measured, and no promise was asked about (--k, --l, --t, --guarantee)", warnings)
+        return Verdict.of(
+            "no promise", "the table was measured, and no promise was asked about (--k, --l, --t, --guarantee)", warnings
+        )
     return Verdict.of("kept", f"{counted(len(check.guarantees), 'promise')} measured on this table, and kept", warnings)
 
 
@@ -159,7 +163,9 @@ def gain(result: Plain) -> float:
 def attack_verdict(results: Sequence[Plain], claims: Iterable[Plain] | None) -> Verdict:
     """One verdict on all attacks; `claims` are those of the certificate, None where nothing is known of promises."""
     stated = list(claims or ())
-    sizes = [int(size) for claim in stated if isinstance(size := claim.get("parameters", {}).get("k"), int) and claim.get("holds")]
+    sizes = [
+        int(size) for claim in stated if isinstance(size := claim.get("parameters", {}).get("k"), int) and claim.get("holds")
+    ]
     beyond = [each for each in by_gain(results) if _beyond_guessing(each) and not _allowed(each, sizes)]
     if beyond:
         best = beyond[0]
@@ -178,11 +184,16 @@ def attack_verdict(results: Sequence[Plain], claims: Iterable[Plain] | None) -> 
     return Verdict.of("kept" if stated else "no promise", f"{reason}; other attackers may know more", [])
 
 
+#: With fewer targets nobody can tell a success from chance, and it counts.
+_FEW_TARGETS = 30
+
+
 def _beyond_guessing(result: Plain) -> bool:
-    """Whether chance does not explain the success: its interval lies above guessing, or, of an estimate, the success does."""
+    """Whether chance does not explain the success: its interval lies above guessing, or, where that says little because it is an
+    estimate or about few people, the success does."""
     estimated = result.get("details", {}).get("people_are") == "estimated"
-    low = float(result["success"] if estimated else result["interval"][0])
-    return low > float(result["baseline"])
+    low = result["success"] if estimated or int(result["targets"]) < _FEW_TARGETS else result["interval"][0]
+    return float(low) > float(result["baseline"])
 
 
 def _allowed(result: Plain, sizes: Sequence[int]) -> bool:

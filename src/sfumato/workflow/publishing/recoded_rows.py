@@ -106,8 +106,7 @@ def telling_columns(table: pa.Table, names: Sequence[str]) -> list[str]:
 def telling_column(name: str, different: int, records: int) -> str:
     """What the owner should think about where a column that is published as it is has nearly as many values as records."""
     return (
-        f"column '{name}' is published as it is and has {different:,} different values in {records:,} "
-        f"records{FINDS_THE_RECORD}"
+        f"column '{name}' is published as it is and has {different:,} different values in {records:,} records{FINDS_THE_RECORD}"
     )
 
 
