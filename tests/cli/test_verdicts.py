@@ -19,7 +19,8 @@ from sfumato.workflow.verdicts import attack_verdict, breaks_together, by_gain
 from tests.workflow.people import files
 
 SEARCH = ["--method", "Lattice, suppression=0.05"]
-PROTECT = ["protect", "people.csv", "--schema", "people.toml", *SEARCH, "--k", "5"]
+TABLE = ["protect", "people.csv", "--schema", "people.toml"]
+PROTECT = [*TABLE, *SEARCH, "--k", "5"]
 WHOLE = [*PROTECT, "--l", "disease=2"]
 
 
@@ -66,7 +67,16 @@ def test_a_sensitive_column_without_a_promise_is_a_warning_before_and_after(
 
 
 def test_a_mask_without_a_guarantee_promises_nothing(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    mask = ["protect", "people.csv", "--schema", "people.toml", "--method", 'AdditiveNoise(ratio=0.1, columns=["age"])', "-o", "out"]
+    mask = [
+        "protect",
+        "people.csv",
+        "--schema",
+        "people.toml",
+        "--method",
+        'AdditiveNoise(ratio=0.1, columns=["age"])',
+        "-o",
+        "out",
+    ]
     assert run(mask) == 0
     line, shown = headline(capsys)
     assert shown.startswith(line) and line.startswith("verdict   no promise: nothing is guaranteed")
@@ -78,7 +88,20 @@ def test_a_mask_without_a_guarantee_promises_nothing(place: Path, capsys: pytest
 
 def test_earlier_releases_that_break_the_promise_turn_the_headline(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*WHOLE, "-o", "first"]) == 0
-    other = ["protect", "people.csv", "--schema", "people.toml", "--k", "5", "--l", "disease=2", "--method", "Mondrian", "-o", "second"]
+    other = [
+        "protect",
+        "people.csv",
+        "--schema",
+        "people.toml",
+        "--k",
+        "5",
+        "--l",
+        "disease=2",
+        "--method",
+        "Mondrian",
+        "-o",
+        "second",
+    ]
     capsys.readouterr()
     assert run(other) == 0
     line, shown = headline(capsys)
@@ -177,9 +200,20 @@ def test_a_strange_verdict_writes_no_control_characters(capsys: pytest.CaptureFi
 def test_a_private_artefact_has_a_verdict(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("numbers.csv").write_text("age\n" + "".join(f"{age}\n" for age in range(200)))
     Path("numbers.toml").write_text(
-        'dataset = "n"\nunit = "record"\n[columns.age]\nrole = "quasi"\ntype = "integer"\nbounds = [0, 199]\nsource = "declared"\n'
+        'dataset = "n"\nunit = "record"\n[columns.age]\nrole = "quasi"\ntype = "integer"\nbounds = [0, 199]\n'
+        'source = "declared"\n'
     )
-    publish = ["publish", "PrivateHistogram", "numbers.csv", "--schema", "numbers.toml", "--set", 'columns=["age"]', "--set", "epsilon=1"]
+    publish = [
+        "publish",
+        "PrivateHistogram",
+        "numbers.csv",
+        "--schema",
+        "numbers.toml",
+        "--set",
+        'columns=["age"]',
+        "--set",
+        "epsilon=1",
+    ]
     assert run(["ledger", "grant", "n", "analyst", "--epsilon", "2"]) == 0
     capsys.readouterr()
     assert run([*publish, "-o", "hist", "--strict"]) == 0

@@ -72,9 +72,9 @@ def label_of(method: Method, people: Microdata | None = None) -> str:
     return label(method)
 
 
-def typed(method: Method, called_so: str) -> tuple[str, str]:
+def typed(method: Method, called_so: str | None = None) -> tuple[str, str]:
     """What is typed to publish by this method with this label: options of `sfumato protect`, and arguments of `sf.protect`."""
-    options = f"--method {shlex.quote(called_so)}"
+    options = f"--method {shlex.quote(called_so or label_of(method))}"
     if isinstance(method, Recoded):
         return options, f"[{', '.join(map(_as_python, method.asked))}], {_as_python(method.search)}"
     return options, f"method={_as_python(method)}"
