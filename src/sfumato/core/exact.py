@@ -45,6 +45,12 @@ def shown(value: Fraction) -> str:
     return text if len(text) <= 40 else f"about {float(value):.6g}"
 
 
+def exactly_shown(value: Fraction) -> str:
+    """The number as it can be typed, with all its digits: a decimal where it ends within twelve places, else the fraction."""
+    text = shown(value)
+    return text if not text.startswith("about") else f"{value.numerator}/{value.denominator}"
+
+
 def rounded_to(digits: int, number: float, *, up: bool) -> float:
     """So many digits of a number that stands behind "at most" (`up`: never less than it) or "at least" (never more)."""
     if not math.isfinite(number):
