@@ -6,7 +6,7 @@ Only the file in the working folder itself is read, as a plain file of bounded s
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,16 +98,31 @@ def _has_secrets(address: str) -> bool:
 
 def announce(ctx: Any) -> None:
     """Remember which options came from the file, and say so once: on standard error, or in the JSON."""
-    taken = {}
+    noted = {}
     for key, parameter in PARAMETERS.items():
         source = ctx.get_parameter_source(parameter) if parameter in ctx.params else None
         if source is not None and source.name == "DEFAULT_MAP" and _is_used(ctx, key):
-            taken[key] = str(ctx.params[parameter])
-    _taken.set(taken)
-    if taken and not ctx.params.get("json"):
+            noted[key] = str(ctx.params[parameter])
+    _taken.set(noted)
+    if not (ctx.info_name == "protect" and str(ctx.params.get("source")).endswith(".toml")):  # a recipe may say it itself
+        _say(ctx.params.get("json", False))
+
+
+def beside_a_recipe(options: PlainDict, stated: Collection[str], *, as_json: bool) -> PlainDict:
+    """The options without those that came from the file where the recipe states them; the rest is said."""
+    left = {key: value for key, value in taken().items() if PARAMETERS[key] not in stated}
+    dropped = {PARAMETERS[key] for key in taken() if key not in left}
+    _taken.set(left)
+    _say(as_json)
+    return {name: value for name, value in options.items() if name not in dropped}
+
+
+def _say(as_json: bool) -> None:
+    if taken() and not as_json:
         from sfumato.cli.output import complain
 
-        complain(f"from {FILE}: {', '.join(f'{key} = {json.dumps(value, ensure_ascii=False)}' for key, value in taken.items())}")
+        listed = ", ".join(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in taken().items())
+        complain(f"from {FILE}: {listed}")
 
 
 def _is_used(ctx: Any, key: str) -> bool:

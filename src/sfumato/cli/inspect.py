@@ -43,6 +43,9 @@ def inspect(
         list[str] | None,
         typer.Option("--quasi", help="A column to generalise, where you have decided which; other suggested ones become plain."),
     ] = None,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", help="The id of the dataset in the schema; by default the source's name.")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the schema file, and what was edited in it.")] = False,
     json: Json = False,
     *,
@@ -61,7 +64,8 @@ def inspect(
         if Path(schema_out).exists() and not overwrite:
             kept, schema_out = schema_out, None
     described = {} if schema is None else {"schema": schema}
-    profile = run(source, schema_out=schema_out, table=table, overwrite=overwrite, quasi=quasi, **described, **reading)
+    options = {**described, **reading}
+    profile = run(source, schema_out=schema_out, table=table, dataset=dataset, overwrite=overwrite, quasi=quasi, **options)
     profile = with_quasi(profile, quasi)
     reasons = proposal_reasons(profile) if schema is None else {}
     many = [] if quasi is not None else about_many(profile)

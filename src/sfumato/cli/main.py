@@ -127,10 +127,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _reported(error: Exception, as_json: bool, arguments: Sequence[str]) -> int:
-    if isinstance(error, TyperException):
-        error = Misuse(explained(error)).with_traceback(error.__traceback__)
-    if isinstance(error, Misuse):
-        return _failed(error, with_hint(str(error), command_of(commands(), arguments)), error.exit_code, as_json)
+    if isinstance(error, (TyperException, Misuse)):
+        path, command = command_of(commands(), arguments)
+        misuse = error if isinstance(error, Misuse) else Misuse(explained(error, command)).with_traceback(error.__traceback__)
+        return _failed(misuse, with_hint(str(misuse), path), misuse.exit_code, as_json)
     if isinstance(error, SfumatoError):
         return _failed(error, str(error), error.exit_code, as_json)
     if isinstance(error, BrokenPipeError):

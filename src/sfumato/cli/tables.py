@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli import defaults
 from sfumato.cli.help import CHECK, PUBLISH, add
 from sfumato.cli.keys import propose
 from sfumato.cli.output import Json, Quiet, Strict, complain, conclude, shown_progress, table_lines
@@ -168,7 +169,7 @@ def protect(
         "engine": engine,
         "read": reading or None,
     }
-    recipe = _recipe(source, {name: value for name, value in options.items() if value is not None})
+    recipe = _recipe(source, {name: value for name, value in options.items() if value is not None}, json)
     if said is not None and len(said.methods) > 1 and not all(each.get("columns") for each in said.methods):
         recipe = _with_columns(recipe, said)
     if not json:
@@ -275,12 +276,13 @@ def check(
     conclude(facts, lines, check_verdict(measured), json, strict=strict, failed=not measured.holds)
 
 
-def _recipe(source: str, options: dict[str, Any]) -> Recipe:
+def _recipe(source: str, options: dict[str, Any], as_json: bool) -> Recipe:
     from sfumato.core import registry
     from sfumato.workflow.recipe import LEDGER, Recipe
 
     if Path(source).suffix == ".toml":
         loaded = Recipe.load(source, notice=lambda hint: complain(f"notice: {hint}"))
+        options = defaults.beside_a_recipe(options, loaded.model_fields_set, as_json=as_json)
         extra = set(options) - {*_OF_THIS_RUN}
         if extra:
             named = ", ".join(_option(name) for name in sorted(extra))

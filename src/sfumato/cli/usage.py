@@ -18,8 +18,8 @@ def with_hint(text: str, command: str) -> str:
     return f"{text}{'' if text.rstrip().endswith(('.', '?', '!')) else '.'} See `{command} --help`."
 
 
-def command_of(root: Any, arguments: Sequence[str]) -> str:  # a command of the library of commands
-    """The command that these arguments call, as it is typed: `sfumato ledger grant`."""
+def command_of(root: Any, arguments: Sequence[str]) -> tuple[str, Any]:  # a command of the library of commands
+    """The command that these arguments call, as it is typed (`sfumato ledger grant`) and itself."""
     node, path = root, ["sfumato"]
     for word in arguments:
         inside = getattr(node, "commands", {})
@@ -27,13 +27,12 @@ def command_of(root: Any, arguments: Sequence[str]) -> str:  # a command of the 
             break
         node = inside[word]
         path.append(word)
-    return " ".join(path)
+    return " ".join(path), node
 
 
-def explained(error: Any) -> str:  # an error of the library of commands
+def explained(error: Any, command: Any) -> str:  # an error of the library of commands, and the command that was called
     """What is wrong with the arguments: the library calls it otherwise, and quotes what was typed, which may hold a password."""
     kind, parameter = type(error).__name__, getattr(error, "param", None)
-    command: Any = getattr(getattr(error, "ctx", None), "command", None)
     if kind == "NoSuchOption":
         return f"there is no option {as_name(error.option_name)}{nearest(error.option_name, _options(error.ctx))}"
     if kind == "MissingParameter" and parameter is not None:
@@ -42,11 +41,11 @@ def explained(error: Any) -> str:  # an error of the library of commands
     if kind == "BadOptionUsage":
         option = next((each for each in command.params if error.option_name in (*each.opts, *each.secondary_opts)), None)
         if option is None or option.is_flag:
-            return f"{as_name(error.option_name)} takes no value"
-        return f"{as_name(error.option_name)} needs a value: {value_word(option)}"
+            return f"{as_name(error.option_name)[1:-1]} takes no value"
+        return f"{called(option)} needs a value: {value_word(option)}"
     if kind == "BadParameter" and parameter is not None:
         return f"{called(parameter)} must be {_range(parameter)}"
-    if kind == "UsageError" and "extra argument" in error.message and command is not None:
+    if kind == "UsageError" and "extra argument" in error.message:
         taken = [called(each) for each in command.params if each.param_type_name == "argument"]
         return f"there is an argument too many: {error.ctx.command_path} takes {' and '.join(taken) or 'options only'}"
     return str(error.format_message())
