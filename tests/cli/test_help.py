@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.cli.help import TASKS, Command, Group
+from sfumato.cli.help import TASKS, Command, CommandGroup
 from sfumato.cli.main import commands, run
 
 MAIN = "from sfumato.cli.main import main; main()"
@@ -57,7 +57,7 @@ def test_no_summary_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.parametrize("path", ALL, ids=" ".join)
 def test_help_has_examples_and_no_foreign_words(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert isinstance(ALL[path], (Command, Group))
+    assert isinstance(ALL[path], (Command, CommandGroup))
     assert run([*path, "--help"]) == 0
     shown = capsys.readouterr().out
     assert not FOREIGN.search(shown), FOREIGN.search(shown)
@@ -75,7 +75,7 @@ def test_examples_are_commands_that_can_be_parsed(path: tuple[str, ...], example
     called = []
     while True:
         context = node.make_context("sfumato", list(rest), parent=context)  # type: ignore[attr-defined]
-        if not isinstance(node, Group) or not context._protected_args:
+        if not isinstance(node, CommandGroup) or not context._protected_args:
             break
         called.append(context._protected_args[0])
         node, rest = node.commands[called[-1]], context.args
@@ -115,6 +115,8 @@ def test_a_usage_error_is_in_our_words_and_names_the_help(
     assert run(words) == 2
     shown = capsys.readouterr()
     assert shown.err.endswith(f"{said}\n") and shown.out == "" and not FOREIGN.search(shown.err)
+    if words[-1] == "--schema":  # which would take the next word for its value
+        return
     assert run([*words, "--json"]) == 2
     told = json.loads(capsys.readouterr().out)
     assert told["error"].endswith(said) and told["kind"] == "Misuse"

@@ -14,7 +14,7 @@ import pytest
 from sfumato.cli.main import run
 from sfumato.cli.output import conclude
 from sfumato.core.certificate import Claim
-from sfumato.report.verdict import Verdict
+from sfumato.report.headline import Headline
 from sfumato.workflow.verdicts import attack_verdict, breaks_together, by_gain
 from tests.workflow.people import files
 
@@ -176,7 +176,7 @@ def test_chance_is_no_success_and_few_people_no_excuse() -> None:
 
 
 def test_colour_is_never_alone(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    verdict = Verdict.of("kept", "all of it", [])
+    verdict = Headline.of("kept", "all of it", [])
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
 
@@ -193,7 +193,7 @@ def test_colour_is_never_alone(capsys: pytest.CaptureFixture[str], monkeypatch: 
 
 
 def test_a_strange_verdict_writes_no_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
-    conclude({}, [], Verdict.of("kept", "a\x1b[31m", ["b\x1b[31m"]), False, strict=False)
+    conclude({}, [], Headline.of("kept", "a\x1b[31m", ["b\x1b[31m"]), False, strict=False)
     assert "\x1b" not in capsys.readouterr().out
 
 

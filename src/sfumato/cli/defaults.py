@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from sfumato.cli.output import beside, complain
+from sfumato.cli.usage import Library
 from sfumato.core.errors import RecipeError, all_at_once, as_name
 
 if TYPE_CHECKING:
@@ -22,31 +23,24 @@ PARAMETERS: Mapping[str, str] = {"dataset": "dataset", "ledger": "ledger", "key"
 _MEANINGS = {"dataset": "the id of a dataset", "ledger": "the ledger's file or URL", "key": "the file of a signing key"}
 _MOST_BYTES = 64_000
 _LONGEST = 4096
-_taken: ContextVar[Mapping[str, str]] = ContextVar("taken", default={})  # noqa: B039 - never changed in place
 
 
-class Defaults(Mapping[str, Any]):
+class Defaults(Mapping[str, str]):
     """The defaults by the names of parameters; the file is read when the first of them is asked for."""
 
     def __init__(self, *, resilient: bool = False) -> None:
         self._read: Mapping[str, str] | None = {} if resilient else None  # completion never fails because of a file
 
-    def get(self, name: str, default: Any = None) -> Any:
-        """The value from the file; None where it says nothing."""
-        if name not in PARAMETERS.values():
-            return default
+    def __getitem__(self, name: str) -> str:
+        key = next(key for key, parameter in PARAMETERS.items() if parameter == name) if name in PARAMETERS.values() else None
+        if key is None:
+            raise KeyError(name)
         if self._read is None:
             self._read = load()
-        return self._read.get(next(key for key, parameter in PARAMETERS.items() if parameter == name), default)
-
-    def __getitem__(self, name: str) -> Any:
-        value = self.get(name)
-        if value is None:
-            raise KeyError(name)
-        return value
+        return self._read[key]
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in PARAMETERS.values() if self.get(name) is not None)
+        return (name for name in PARAMETERS.values() if name in self)
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -73,8 +67,8 @@ def _faults(name: str, value: object) -> list[str]:
     from sfumato.core.texts import nearest
 
     if name not in PARAMETERS:
-        known = nearest(name, PARAMETERS) or f"; it may have {', '.join(PARAMETERS)}"
-        return [f"unknown key {as_name(name)}{known}"]
+        hint = nearest(name, PARAMETERS) or f"; it may have {', '.join(PARAMETERS)}"
+        return [f"unknown key {as_name(name)}{hint}"]
     if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > _LONGEST:
         return [f"{name} must be {_MEANINGS[name]}, as a text in quotes"]
     if name == "key" and ("PRIVATE KEY" in value or "://" in value):
@@ -96,42 +90,34 @@ def _has_secrets(address: str) -> bool:
         return True
 
 
-def announce(ctx: Any) -> None:
+def announce(ctx: Library) -> None:
     """Remember which options came from the file, and say so once: on standard error, or in the JSON."""
     noted = {}
     for key, parameter in PARAMETERS.items():
         source = ctx.get_parameter_source(parameter) if parameter in ctx.params else None
         if source is not None and source.name == "DEFAULT_MAP" and _is_used(ctx, key):
             noted[key] = str(ctx.params[parameter])
-    _taken.set(noted)
+    beside.set({"file": FILE, **noted} if noted else {})
     if not (ctx.info_name == "protect" and str(ctx.params.get("source")).endswith(".toml")):  # a recipe may say it itself
-        _say(ctx.params.get("json", False))
+        _say(noted, ctx.params.get("json", False))
 
 
 def beside_a_recipe(options: PlainDict, stated: Collection[str], *, as_json: bool) -> PlainDict:
     """The options without those that came from the file where the recipe states them; the rest is said."""
-    left = {key: value for key, value in taken().items() if PARAMETERS[key] not in stated}
-    dropped = {PARAMETERS[key] for key in taken() if key not in left}
-    _taken.set(left)
-    _say(as_json)
-    return {name: value for name, value in options.items() if name not in dropped}
+    noted = {key: value for key, value in beside.get({}).items() if key in PARAMETERS}
+    left = {key: value for key, value in noted.items() if PARAMETERS[key] not in stated}
+    beside.set({"file": FILE, **left} if left else {})
+    _say(left, as_json)
+    return {name: value for name, value in options.items() if name not in {PARAMETERS[key] for key in noted.keys() - left.keys()}}
 
 
-def _say(as_json: bool) -> None:
-    if taken() and not as_json:
-        from sfumato.cli.output import complain
-
-        listed = ", ".join(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in taken().items())
-        complain(f"from {FILE}: {listed}")
+def _say(noted: Mapping[str, str], as_json: bool) -> None:
+    if noted and not as_json:
+        complain(f"from {FILE}: {', '.join(f'{key} = {json.dumps(value, ensure_ascii=False)}' for key, value in noted.items())}")
 
 
-def _is_used(ctx: Any, key: str) -> bool:
+def _is_used(ctx: Library, key: str) -> bool:
     """Whether this run needs it: a release that is entered nowhere has no ledger, and an answer that is not published no key."""
     if key == "ledger":
         return not ctx.params.get("no_ledger")
     return key != "key" or ctx.info_name != "query" or ctx.params.get("output") is not None
-
-
-def taken() -> Mapping[str, str]:
-    """What this command took from the file, by its keys."""
-    return _taken.get()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from sfumato.cli import defaults
-from sfumato.cli.usage import Misuse, bounds, called, value_word
+from sfumato.cli.usage import Library, Misuse, bounds, called, value_word
 from sfumato.core.errors import as_name
 from sfumato.core.texts import nearest
 
@@ -26,43 +25,43 @@ def add(
     app.command(name, cls=Command, epilog="\n".join(examples), rich_help_panel=task)(function)
 
 
-def group(about: str, *examples: str, **options: Any) -> typer.Typer:
+def group(about: str, *examples: str, **options: Library) -> typer.Typer:
     """Commands under a word of their own; `options` are those of Typer."""
-    return typer.Typer(help=about, epilog="\n".join(examples), **{"cls": Group, "no_args_is_help": True, **options})
+    return typer.Typer(help=about, epilog="\n".join(examples), **{"cls": CommandGroup, "no_args_is_help": True, **options})
 
 
 class _Helped:
     """What a command and a group of commands show of themselves."""
 
     epilog: str | None
-    params: list[Any]
-    get_params: Callable[[Any], list[Any]]
+    params: list[Library]
+    get_params: Callable[[Library], list[Library]]
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # a context of the library of commands, here and below
+    def collect_usage_pieces(self, ctx: Library) -> list[str]:
         """The arguments by their names in capitals, and that there are options."""
         arguments = [each for each in self.params if each.param_type_name == "argument"]
         pieces = [called(each) if each.required else f"[{called(each)}]" for each in arguments]
         return [*pieces, *(["COMMAND"] if isinstance(self, TyperGroup) else []), "[OPTIONS]"]
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
+    def format_options(self, ctx: Library, formatter: Library) -> None:
         """Arguments and options, one by one; then commands where there are some."""
         params = [each for each in self.get_params(ctx) if not getattr(each, "hidden", False)]
         for heading, kind in (("Arguments", "argument"), ("Options", "option")):
             rows = [_row(each) for each in params if each.param_type_name == kind]
-            if rows and heading == "Options" and isinstance(self, Group):
+            if rows and heading == "Options" and isinstance(self, CommandGroup):
                 self.format_commands(ctx, formatter)
             if rows:
                 with formatter.section(heading):
                     formatter.write_dl(rows)
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+    def format_epilog(self, ctx: Library, formatter: Library) -> None:
         """The examples, as they are typed."""
         if self.epilog:
             with formatter.section("Examples"):
                 formatter.write("".join(f"  {line}\n" for line in self.epilog.split("\n")))
 
 
-def _row(parameter: Any) -> tuple[str, str]:
+def _row(parameter: Library) -> tuple[str, str]:
     """An argument or option with its meaning, its default and its range."""
     if parameter.param_type_name == "argument":
         first = called(parameter)
@@ -76,33 +75,33 @@ def _row(parameter: Any) -> tuple[str, str]:
     return first, f"{parameter.help or ''}{beside}"
 
 
-def _says_default(parameter: Any) -> bool:
+def _says_default(parameter: Library) -> bool:
     return not getattr(parameter, "is_flag", False) and parameter.default not in (None, "", (), [])
 
 
 class Command(_Helped, TyperCommand):
     """A command."""
 
-    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+    def make_context(self, info_name: str | None, args: list[str], parent: Library = None, **extra: Library) -> Library:
         """Options that nobody typed come from `sfumato.toml`, where they are named there."""
         extra.setdefault("default_map", defaults.Defaults(resilient=bool(extra.get("resilient_parsing"))))
         return super().make_context(info_name, args, parent, **extra)
 
-    def invoke(self, ctx: Any) -> Any:
+    def invoke(self, ctx: Library) -> Library:
         """Say what came from `sfumato.toml`, and do it."""
         defaults.announce(ctx)
         return super().invoke(ctx)
 
 
-class Group(_Helped, TyperGroup):
+class CommandGroup(_Helped, TyperGroup):
     """Commands under one word; those of the program itself are listed by task."""
 
-    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+    def make_context(self, info_name: str | None, args: list[str], parent: Library = None, **extra: Library) -> Library:
         """As for a command."""
         extra.setdefault("default_map", defaults.Defaults(resilient=bool(extra.get("resilient_parsing"))))
         return super().make_context(info_name, args, parent, **extra)
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Library, args: list[str]) -> list[str]:
         """Without any word the help is the answer, and no error."""
         if not args and self.no_args_is_help and not ctx.resilient_parsing:
             from sfumato.cli.output import put
@@ -111,7 +110,7 @@ class Group(_Helped, TyperGroup):
             raise typer.Exit(0)
         return super().parse_args(ctx, args)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+    def resolve_command(self, ctx: Library, args: list[str]) -> Library:
         """The command that is named; where there is none, the nearest is."""
         word = args[0] if args else ""
         if word and not word.startswith("-") and word not in self.commands and not ctx.resilient_parsing:
@@ -119,7 +118,7 @@ class Group(_Helped, TyperGroup):
             raise Misuse(f"there is no command {as_name(word)}{nearest(word, shown)}")
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
+    def format_commands(self, ctx: Library, formatter: Library) -> None:
         """Every command with the whole first sentence about it, under its task."""
         by_task: dict[str, list[tuple[str, str]]] = {}
         for name, each in self.commands.items():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.help import LOOK, Group, add, group
+from sfumato.cli.help import LOOK, CommandGroup, add, group
 from sfumato.cli.output import Json, answer, table_lines
 from sfumato.cli.reading import reads_a_table
 from sfumato.cli.usage import Misuse
@@ -26,7 +26,7 @@ _SHOW = "show"
 _MOST_SHOWN = 20
 
 
-class _ShownByDefault(Group):
+class _ShownByDefault(CommandGroup):
     """`sfumato hierarchy SCHEMA` is `sfumato hierarchy show SCHEMA`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # a context of the library of commands

@@ -34,7 +34,7 @@ from sfumato.cli import (
     signals,
     tables,
 )
-from sfumato.cli.help import Group
+from sfumato.cli.help import CommandGroup
 from sfumato.cli.output import NOWHERE, complain, fill_standard_streams, finish, pacify, put, show_every_character
 from sfumato.cli.usage import Misuse, command_of, explained, with_hint
 from sfumato.core import temporary
@@ -46,7 +46,7 @@ app = typer.Typer(
     name="sfumato",
     help="Publish data about people without giving anyone away.",
     epilog="sfumato demo\nsfumato inspect people.csv\nsfumato protect --help",
-    cls=Group,
+    cls=CommandGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: a third of the start-up time

@@ -10,19 +10,21 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sfumato.cli import defaults
 from sfumato.core.certificate import plain
 from sfumato.core.errors import SourceError
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.progress import Progress, silent
 
 if TYPE_CHECKING:
-    from sfumato.report.verdict import Verdict
+    from sfumato.report.headline import Headline
 
+#: What an answer says besides in JSON: the options that nobody typed (`cli.defaults`).
+beside: ContextVar[Mapping[str, str]] = ContextVar("beside")
 Json = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON and nothing else.")]
 NOWHERE = "standard output is closed, so there is nowhere to print the result. Send it to a file, or to /dev/null."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
@@ -100,8 +102,8 @@ def complain(text: str) -> None:
 def answer(value: Plain, lines: str | Iterable[str], as_json: bool) -> None:
     """Print a result as JSON or in words."""
     if as_json:
-        if isinstance(value, Mapping) and (stated := defaults.taken()):
-            value = {**value, "defaults": {"file": defaults.FILE, **stated}}
+        if isinstance(value, Mapping) and beside.get({}):
+            value = {**value, "defaults": dict(beside.get({}))}
         put(json.dumps(plain(value), indent=2, ensure_ascii=True, allow_nan=False) + "\n")
     else:
         say(lines)
@@ -110,7 +112,7 @@ def answer(value: Plain, lines: str | Iterable[str], as_json: bool) -> None:
 def conclude(
     value: PlainDict,
     lines: Iterable[str],
-    verdict: Verdict,
+    verdict: Headline,
     as_json: bool,
     *,
     strict: bool,
@@ -131,10 +133,10 @@ def conclude(
         raise typer.Exit(1)
 
 
-def _coloured(head: str, verdict: Verdict) -> str:
+def _coloured(head: str, verdict: Headline) -> str:
     """The headline with its word in colour where somebody looks and wants colours; the word says it anyway."""
+    from sfumato.report.headline import COLOURS
     from sfumato.report.markup import terminal
-    from sfumato.report.verdict import COLOURS
 
     line = terminal(head)
     wanted = (

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from sfumato.core.errors import ParameterError, as_name
 from sfumato.core.texts import nearest
+
+#: A command, a parameter, a context or an error of the library of commands, which gives them no public names.
+Library: TypeAlias = Any
 
 
 class Misuse(ParameterError):
@@ -18,7 +21,7 @@ def with_hint(text: str, command: str) -> str:
     return f"{text}{'' if text.rstrip().endswith(('.', '?', '!')) else '.'} See `{command} --help`."
 
 
-def command_of(root: Any, arguments: Sequence[str]) -> tuple[str, Any]:  # a command of the library of commands
+def command_of(root: Library, arguments: Sequence[str]) -> tuple[str, Library]:
     """The command that these arguments call, as it is typed (`sfumato ledger grant`) and itself."""
     node, path = root, ["sfumato"]
     for word in arguments:
@@ -30,7 +33,7 @@ def command_of(root: Any, arguments: Sequence[str]) -> tuple[str, Any]:  # a com
     return " ".join(path), node
 
 
-def explained(error: Any, command: Any) -> str:  # an error of the library of commands, and the command that was called
+def explained(error: Library, command: Library) -> str:
     """What is wrong with the arguments: the library calls it otherwise, and quotes what was typed, which may hold a password."""
     kind, parameter = type(error).__name__, getattr(error, "param", None)
     if kind == "NoSuchOption":
@@ -51,7 +54,7 @@ def explained(error: Any, command: Any) -> str:  # an error of the library of co
     return str(error.format_message())
 
 
-def called(parameter: Any) -> str:
+def called(parameter: Library) -> str:
     """An option as it is typed, an argument by its name in capitals."""
     if parameter.param_type_name == "argument":
         return str(parameter.name).replace("_", "-").upper()
@@ -80,7 +83,7 @@ _WORDS = {
 _WORD_OF = {name: word for word, names in _WORDS.items() for name in names.split()}
 
 
-def value_word(parameter: Any) -> str:
+def value_word(parameter: Library) -> str:
     """A word for the value of an option: no type of a programming language."""
     if parameter.metavar:
         return str(parameter.metavar)
@@ -88,7 +91,7 @@ def value_word(parameter: Any) -> str:
     return "NUMBER" if numeric else _WORD_OF.get(parameter.name, "TEXT")
 
 
-def bounds(parameter: Any) -> str:
+def bounds(parameter: Library) -> str:
     """The range of a number in words."""
     low, high = getattr(parameter, "min", None), getattr(parameter, "max", None)
     if low is not None and high is not None:
@@ -96,13 +99,13 @@ def bounds(parameter: Any) -> str:
     return f"at least {low:,}" if low is not None else f"at most {high:,}" if high is not None else ""
 
 
-def _range(parameter: Any) -> str:
+def _range(parameter: Library) -> str:
     whole = parameter.type_descriptor.annotation is int
     within = bounds(parameter)
     of = f" of {within}" if within.startswith("at") else f" {within}" if within else ""
     return f"a whole number{of}" if whole else f"a number{of}"
 
 
-def _options(context: Any) -> list[str]:
+def _options(context: Library) -> list[str]:
     shown = [each for each in context.command.get_params(context) if not getattr(each, "hidden", False)]
     return [name for each in shown if each.param_type_name == "option" for name in (*each.opts, *each.secondary_opts)]

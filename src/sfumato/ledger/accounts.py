@@ -252,7 +252,7 @@ class Account:
         """A loss that cannot be stated in the kind of the grant: the grant can, where what was spent can."""
         kind = self.granted.kind
         whose = "the cap for everybody together: it" if self.is_cap else "the budget"
-        options = " or ".join(dict.fromkeys(_ASKED_WITH[each] for each in ("pure", kind)))  # type: ignore[index]
+        options = " or ".join(dict.fromkeys(_ASKED_WITH[each] for each in ("pure", kind)))
         text = f"{whose} is held in {SYMBOLS[kind]}, and {loss} has no exact counterpart in it. Ask with {options}"
         if not self.spent.converts_to(loss.kind) and self.spent != LossAmount.nothing(kind):
             return BudgetRefused(f"{text}; {self.spent} is spent, which cannot be restated in {SYMBOLS[loss.kind]}")

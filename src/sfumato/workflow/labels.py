@@ -12,7 +12,7 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from sfumato.core import registry
 from sfumato.core.errors import ParameterError, Unsupported, all_at_once
@@ -145,17 +145,18 @@ def label(value: object) -> str:
     return f"{type(value).__name__}({', '.join(f'{name}={toml(settings[name])}' for name in ordered)})"
 
 
-def own(value: Any) -> dict[str, Any]:
+def own(value: object) -> PlainDict:
     """The parameters that differ from their defaults."""
     settings = {}
-    for field in dataclasses.fields(value):
+    fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
+    for field in fields:
         usual = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
         if field.init and getattr(value, field.name) is not None and getattr(value, field.name) != usual:
             settings[field.name] = getattr(value, field.name)
     return settings
 
 
-def toml(value: Any) -> str:
+def toml(value: object) -> str:
     """A parameter as TOML has it in a line."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         value = {"name": type(value).__name__, **own(value)}

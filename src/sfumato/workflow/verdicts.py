@@ -14,7 +14,7 @@ from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.texts import percent
 from sfumato.ledger.unit_changes import NOT_COVERED
-from sfumato.report.verdict import Verdict, Word
+from sfumato.report.headline import Headline, Word
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import DEMONSTRATION, Content
 from sfumato.workflow.contents.private_result import NOT_CHARGED
@@ -56,17 +56,17 @@ def _unpromised(name: str) -> str:
     )
 
 
-def release_verdict(release: Release[Content]) -> Verdict:
+def release_verdict(release: Release[Content]) -> Headline:
     """The verdict on a release that was just made."""
     certificate = release.certificate
     warnings = _about(certificate)
     if not certificate.claims:
         measured = bool(release.owner.risks or certificate.attacks)
         rest = "how much risk is left was measured (risk), and nobody promises a limit" if measured else "no risk was measured"
-        return Verdict.of("no promise", f"nothing is guaranteed about this release; {rest}", warnings)
+        return Headline.of("no promise", f"nothing is guaranteed about this release; {rest}", warnings)
     if certificate.private and not certificate.holds:
-        return Verdict.of("not kept", "a promise does not hold", warnings)
-    return Verdict.of("kept", _kept(certificate.claims), warnings)
+        return Headline.of("not kept", "a promise does not hold", warnings)
+    return Headline.of("kept", _kept(certificate.claims), warnings)
 
 
 def _kept(claims: Sequence[Claim]) -> str:
@@ -125,28 +125,28 @@ def breaks_together(composition: Plain, claims: Sequence[Claim]) -> bool:
     return 0 < left < fewest or 0 < apart < fewest or more
 
 
-def check_verdict(check: TableCheck) -> Verdict:
+def check_verdict(check: TableCheck) -> Headline:
     """The verdict on a table that was measured."""
     about = {each.sensitive for each in check.guarantees}
     warnings = [_unpromised(name) for name in check.measures.attributes if name not in about] if check.guarantees else []
     warnings += [f"{name} can be neither confirmed nor refuted with what was given" for name in check.unjudged]
     if check.broken:
-        return Verdict.of(
+        return Headline.of(
             "not kept", f"{' and '.join(check.broken)} {'do' if len(check.broken) > 1 else 'does'} not hold", warnings
         )
     if not check.guarantees:
-        return Verdict.of(
+        return Headline.of(
             "no promise", "the table was measured, and no promise was asked about (--k, --l, --t, --guarantee)", warnings
         )
-    return Verdict.of("kept", f"{counted(len(check.guarantees), 'promise')} measured on this table, and kept", warnings)
+    return Headline.of("kept", f"{counted(len(check.guarantees), 'promise')} measured on this table, and kept", warnings)
 
 
-def verification_verdict(verification: Verification) -> Verdict:
+def verification_verdict(verification: Verification) -> Headline:
     """The headline over a verification; `Verification.verdict` says it more closely."""
     word, certificate = _HEADLINES[verification.verdict], verification.certificate
     # what a stranger wrote and nothing bears out is not repeated
     warnings = [] if certificate is None or word == "not kept" else _about(certificate)
-    return Verdict.of(word, verification.sentence, warnings)
+    return Headline.of(word, verification.sentence, warnings)
 
 
 def by_gain(results: Iterable[Plain]) -> list[Plain]:
@@ -160,7 +160,7 @@ def gain(result: Plain) -> float:
     return 0.0 if guessing >= 1 else (success - guessing) / (1 - guessing)
 
 
-def attack_verdict(results: Sequence[Plain], claims: Iterable[Plain] | None) -> Verdict:
+def attack_verdict(results: Sequence[Plain], claims: Iterable[Plain] | None) -> Headline:
     """One verdict on all attacks; `claims` are those of the certificate, None where nothing is known of promises."""
     stated = list(claims or ())
     sizes = [
@@ -174,14 +174,14 @@ def attack_verdict(results: Sequence[Plain], claims: Iterable[Plain] | None) -> 
             f"{some} further than blind guessing and what the promises allow; {best['attack']} furthest: right about "
             f"{percent(best['success'])}, guessing {percent(best['baseline'])}, gain {percent(gain(best))}"
         )
-        return Verdict.of("warning" if stated else "no promise", reason, [])
+        return Headline.of("warning" if stated else "no promise", reason, [])
     if not results:
-        return Verdict.of("kept" if stated else "no promise", "no attack was run, which says nothing", ["no attack was run"])
+        return Headline.of("kept" if stated else "no promise", "no attack was run, which says nothing", ["no attack was run"])
     within = [each for each in results if _beyond_guessing(each)]
     reason = "no attack got further than blind guessing"
     if within:
         reason += f", or than the 1 in {max(sizes)} that the promise allows"
-    return Verdict.of("kept" if stated else "no promise", f"{reason}; other attackers may know more", [])
+    return Headline.of("kept" if stated else "no promise", f"{reason}; other attackers may know more", [])
 
 
 #: With fewer targets nobody can tell a success from chance, and it counts.

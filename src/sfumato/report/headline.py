@@ -15,11 +15,11 @@ COLOURS: dict[Word, str] = {"kept": "32", "warning": "33", "no promise": "33", "
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Headline:
     """`kept`: every promise was measured and holds, and nothing weakens it. `warning`: the promises hold as far as they could be
     measured, and something weakens them. `no promise`: there is none. `not kept`: one of them does not hold.
 
-    >>> Verdict.of("kept", "1 promise holds", ["one more release is not compared"]).lines
+    >>> Headline.of("kept", "1 promise holds", ["one more release is not compared"]).lines
     ['verdict   warning: 1 promise holds; 1 warning', 'warning   one more release is not compared']
     """
 
@@ -28,7 +28,7 @@ class Verdict:
     warnings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, word: Word, reason: str, warnings: list[str]) -> Verdict:
+    def of(cls, word: Word, reason: str, warnings: list[str]) -> Headline:
         """The verdict with these warnings: what is kept and warned about is a warning."""
         several = tuple(dict.fromkeys(warnings))
         beside = f"; {counted(len(several), 'warning')}" if several else ""
