@@ -27,7 +27,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("first", [["--epsilon", "1"], ["--rho", "1/2"], ["--epsilon", "1", "--delta", "1e-6"]])
+@pytest.mark.parametrize("first", [["--epsilon", "1"], ["--rho", "1/8"], ["--epsilon", "1", "--delta", "1e-6"]])
 @pytest.mark.parametrize("asked", [["--epsilon", "3"], ["--rho", "1/3"]])
 def test_the_command_in_a_refusal_grants_enough(
     place: Path, first: list[str], asked: list[str], capsys: pytest.CaptureFixture[str]

@@ -176,7 +176,7 @@ def attack_verdict(results: Sequence[Plain], claims: Iterable[Plain] | None) -> 
         )
         return Headline.of("warning" if stated else "no promise", reason, [])
     if not results:
-        return Headline.of("kept" if stated else "no promise", "no attack was run, which says nothing", ["no attack was run"])
+        return Headline.of("warning" if stated else "no promise", "no attack was run, which says nothing about the release", [])
     within = [each for each in results if _beyond_guessing(each)]
     reason = "no attack got further than blind guessing"
     if within:
