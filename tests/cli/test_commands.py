@@ -263,7 +263,7 @@ def test_help_loads_nothing_heavy() -> None:
 @pytest.mark.slow
 def test_progress_goes_to_standard_error_and_only_to_a_terminal(place: Path) -> None:
     answer = subprocess.run(
-        [sys.executable, "-c", "from sfumato.cli.main import main; main()", *protect("--output", "quiet")],
+        [sys.executable, "-c", "from sfumato.cli.main import main; main()", *protect("--l", "disease=2", "--output", "quiet")],
         capture_output=True, text=True, check=False, env=dict(os.environ),
     )  # fmt: skip
     assert answer.returncode == 0, answer.stderr
@@ -297,7 +297,8 @@ def test_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     monkeypatch.chdir(tmp_path)
     assert run(["demo", "--rows", "3000"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("verdict   kept: 2 promises") and len(shown.splitlines()) <= 15
+    assert shown.startswith("verdict   warning: 2 promises") and "nothing is promised about 'income'" in shown
+    assert len(shown.splitlines()) <= 16
     assert "measured 5" in shown or "measured 6" in shown
     assert "granularity" in shown and "card.html" in shown
     assert sf.verify(tmp_path / "sfumato-demo" / "release").holds

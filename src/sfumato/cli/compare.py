@@ -45,7 +45,9 @@ def compare(
     table: Annotated[str | None, typer.Option("--table", help="The table of the database.")] = None,
     output: Annotated[
         list[str] | None,
-        typer.Option("--output", "-o", help="Where to write the map, .html or .svg; by default map.html; may be repeated."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where to write the map, .html or .svg; by default map.html; may be repeated."
+        ),
     ] = None,
     risk: Annotated[
         str | None,

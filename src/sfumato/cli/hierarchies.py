@@ -103,7 +103,9 @@ def new(
     column: Annotated[str, typer.Argument(help="The column of the table.")],
     data: Annotated[str, typer.Option("--data", "-d", help="The table: a file, or the URL of a database.")],
     schema: Annotated[str | None, typer.Option("--schema", "-s", help="The schema (TOML) of the table.")] = None,
-    output: Annotated[str | None, typer.Option("--output", "-o", help="The file to write; by default COLUMN.csv.")] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="The file to write; by default COLUMN.csv.")
+    ] = None,
     kind: Annotated[
         str | None,
         typer.Option(

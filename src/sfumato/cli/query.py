@@ -67,7 +67,8 @@ def query(
     data: Annotated[str | None, typer.Option("--data", "-d", help="The file of the table.")] = None,
     schema: Annotated[str | None, typer.Option("--schema", "-s", help="The schema (TOML) of the table.")] = None,
     table: Annotated[
-        list[str] | None, typer.Option("--table", help="A table by name, as NAME=PLACE:SCHEMA; may be repeated.")
+        list[str] | None,
+        typer.Option("--table", metavar="NAME=PLACE:SCHEMA", help="A table by name, as NAME=PLACE:SCHEMA; may be repeated."),
     ] = None,
     ledger: Place = DEFAULT,
     analyst: Analyst = "analyst",

@@ -16,7 +16,23 @@ from sfumato.core.texts import closest
 
 _MOST_BITS = 1000  # a larger whole number is beyond every floating-point number
 #: What validation calls a fault, and what the owner should read instead.
-_WORDS = {"missing": "is missing", "string_type": "must be text (in quotes)", "bool_type": "must be true or false"}
+_WORDS = {
+    "missing": "is missing",
+    "string_type": "must be text (in quotes)",
+    "string_too_short": "must not be empty",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a table of keys and values",
+    "model_type": "must be a table of keys and values",
+    "mapping_type": "must be a table of keys and values",
+}
 #: The form of texts that have one, by key.
 _FORMS = {"ledger": "must be the id of a ledger, 32 hexadecimal digits"}
 
@@ -76,13 +92,26 @@ def readable(
     sentences = []
     for fault in faults:
         place = ".".join(as_name(part).strip("'") for part in fault["loc"]) or what
-        text = _WORDS.get(str(fault["type"]), str(fault["msg"]).removeprefix("Value error, "))
+        text = _WORDS.get(str(fault["type"])) or _in_our_words(fault)
         if fault["type"] == "string_pattern_mismatch":
             text = _FORMS.get(str(fault["loc"][-1]), "is not written in the form that it needs")
         if fault["type"] == "extra_forbidden":
             text = _unknown(str(fault["loc"][-1]), names, above if len(fault["loc"]) > 1 else set(), sections)
         sentences.append(f"{place}: {text}")
     return sentences
+
+
+def _in_our_words(fault: Mapping[str, Any]) -> str:
+    """What validation says, as a sentence about a key."""
+    text, about = str(fault["msg"]), fault.get("ctx", {})
+    if fault["type"] in ("too_long", "too_short"):
+        most, least = about.get("max_length"), about.get("min_length")
+        return f"must have {f'at most {most}' if fault['type'] == 'too_long' else f'at least {least}'} entries"
+    plain = text.removeprefix("Value error, ")
+    ours = (("Input should be ", "must be "), (" a valid ", " a "), ("greater than or equal to", "at least"))
+    for theirs, instead in (*ours, ("less than or equal to", "at most"), ("greater than", "above"), ("less than", "below")):
+        plain = plain.replace(theirs, instead) if text.startswith("Input should be ") else plain
+    return plain
 
 
 def _unknown(key: str, keys: Iterable[str], above: set[str], sections: Mapping[str, str]) -> str:

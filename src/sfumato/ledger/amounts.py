@@ -42,7 +42,7 @@ class _Exact(Range):
 
     @property
     def words(self) -> str:
-        return "a Fraction " + ("of at least 0" if self.at_most is None else f"from 0 to {self.at_most}")
+        return "an exact number " + ("of at least 0" if self.at_most is None else f"from 0 to {self.at_most}")
 
     def settled(self, value: object) -> Fraction:
         if not isinstance(value, Fraction) or value < 0 or (self.at_most is not None and value > self.at_most):
