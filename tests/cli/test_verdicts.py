@@ -119,11 +119,22 @@ def test_earlier_releases_that_break_the_promise_turn_the_headline(place: Path, 
         ({"combinations": 4, "worst_remaining_group": 5, "smallest_difference": 3}, True),
         ({"combinations": 4, "worst_remaining_group": 5, "singled_out": 2, "singled_out_by_one_release_alone": 1}, True),
         ({"combinations": 4, "worst_remaining_group": 5, "smallest_difference": 0, "singled_out": 0}, False),
+        ({"combinations": 4, "worst_remaining_group": 5, "singled_out": 40, "singled_out_by_one_release_alone": 37}, True),
+        (
+            {
+                "combinations": 4,
+                "worst_remaining_group": 5,
+                "singled_out": 40,
+                "singled_out_by_one_release_alone": 37,
+                "people_are": "estimated",
+            },
+            False,
+        ),
         ({"combinations": 0, "worst_remaining_group": 1}, False),
         ({}, False),
     ],
 )
-def test_what_breaks_a_promise_together(details: dict[str, int], broken: bool) -> None:
+def test_what_breaks_a_promise_together(details: dict[str, Any], broken: bool) -> None:
     claims = [Claim("KAnonymity", {"k": 5}, "…", 5, True, "output", "…")]
     assert breaks_together({"details": details}, claims) is broken
 

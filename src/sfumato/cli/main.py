@@ -20,6 +20,7 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from sfumato.cli import (
+    budgets,
     compare,
     doctor,
     hierarchies,
@@ -59,7 +60,7 @@ releases.register(app)
 compare.register(app)
 query.register(app)
 publish.register(app)
-ledger.register(app)
+budgets.register(ledger.register(app))
 refute.register(app)
 keys.register(app)
 house.register(app)

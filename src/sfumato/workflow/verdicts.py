@@ -121,7 +121,10 @@ def breaks_together(composition: Plain, claims: Sequence[Claim]) -> bool:
     sizes = [int(claim.parameters["k"]) for claim in claims if isinstance(claim.parameters.get("k"), int)]
     fewest = max([2, *sizes]) if claims else 2
     left, apart = int(details.get("worst_remaining_group", 0)), int(details.get("smallest_difference", 0))
-    more = float(details.get("singled_out", 0)) > float(details.get("singled_out_by_one_release_alone", 0))
+    alone = float(details.get("singled_out_by_one_release_alone", 0))
+    if details.get("people_are") == "estimated":  # which is stated with one digit
+        alone = float(f"{alone:.1g}")
+    more = float(details.get("singled_out", 0)) > alone
     return 0 < left < fewest or 0 < apart < fewest or more
 
 
