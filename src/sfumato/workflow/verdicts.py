@@ -32,15 +32,8 @@ if TYPE_CHECKING:
 #: Notices that weaken what a release promises, by their beginnings and ends. Others tell how a release was made.
 _WEAKENING_FROM = (LEFT_AS_THEY_ARE, NOT_CHARGED, NOT_COVERED, MISSING_COUNTED)
 _WEAKENING_TO = (DEMONSTRATION, FINDS_THE_RECORD, NOT_COVERED_TOGETHER, WARNING)
-_HEADLINES: Mapping[str, Word] = {
-    "keeps": "kept",
-    "keeps what could be checked": "warning",
-    "rests on its maker": "warning",
-    "promises nothing": "no promise",
-    "not checked": "warning",
-    "demonstration": "warning",
-    "does not keep": "not kept",
-}
+#: The headlines of verdicts on folders; over every other one stands a warning.
+_HEADLINES: Mapping[str, Word] = {"keeps": "kept", "promises nothing": "no promise", "does not keep": "not kept"}
 
 
 def unpromised(schema: Schema, guarantees: Iterable[ClassGuarantee]) -> list[str]:
@@ -146,7 +139,7 @@ def check_verdict(check: TableCheck) -> Headline:
 
 def verification_verdict(verification: Verification) -> Headline:
     """The headline over a verification; `Verification.verdict` says it more closely."""
-    word, certificate = _HEADLINES[verification.verdict], verification.certificate
+    word, certificate = _HEADLINES.get(verification.verdict, "warning"), verification.certificate
     # what a stranger wrote and nothing bears out is not repeated
     warnings = [] if certificate is None or word == "not kept" else _about(certificate)
     return Headline.of(word, verification.sentence, warnings)
