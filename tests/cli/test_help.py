@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -154,3 +155,22 @@ def test_completion_knows_commands_and_options(tmp_path: Path, monkeypatch: pyte
         env={**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}, capture_output=True, text=True,
     )  # fmt: skip
     assert shown.returncode == 0 and "_SFUMATO_COMPLETE=complete_bash" in shown.stdout
+
+
+@pytest.mark.slow
+def test_completion_that_is_installed_completes_in_a_shell(tmp_path: Path) -> None:
+    bash = shutil.which("bash")
+    if bash is None:
+        pytest.skip("there is no bash here")
+    program = tmp_path / "bin" / "sfumato"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c {shlex.quote(MAIN)} "$@"\n')
+    program.chmod(0o755)
+    environment = {**os.environ, "HOME": str(tmp_path), "PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}"}
+    installed = {**environment, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    subprocess.run([program, "--install-completion", "bash"], env=installed, capture_output=True, check=True)
+    typed = 'COMP_WORDS=(sfumato ledger gr); COMP_CWORD=2; _sfumato_completion sfumato; echo "${COMPREPLY[@]}"'
+    answer = subprocess.run(
+        [bash, "--noprofile", "--rcfile", tmp_path / ".bashrc", "-ic", typed], env=environment, capture_output=True, text=True
+    )
+    assert answer.stdout.split() == ["grant"], answer.stderr
