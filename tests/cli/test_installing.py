@@ -32,14 +32,15 @@ def wheel(folder: Path) -> Path:
 def test_installing_says_how_far_it_is(tmp_path: Path) -> None:
     wheel(tmp_path)
     (tmp_path / "lock").write_text("one-line==1.0\n")
-    command = [sys.executable, str(TOOL), "--no-index", "--find-links", str(tmp_path), "--target", str(tmp_path / "there")]
-    done = subprocess.run([*command, "-r", str(tmp_path / "lock")], capture_output=True, text=True)
+    command = [sys.executable, str(TOOL), "--target", str(tmp_path / "there")]
+    environment = {**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)}
+    done = subprocess.run([*command, "-r", str(tmp_path / "lock")], capture_output=True, text=True, env=environment)
     assert done.returncode == 0 and (tmp_path / "there" / "one_line.py").is_file()
     assert done.stdout == "installing 1 package; this may take some minutes\ninstalled 1 package\n" and done.stderr == ""
-    failed = subprocess.run([*command, "no-such-package"], capture_output=True, text=True)
+    failed = subprocess.run([*command, "no-such-package"], capture_output=True, text=True, env=environment)
     assert failed.returncode != 0 and "no-such-package" in failed.stderr
     leader, follower = os.openpty()
-    with subprocess.Popen([*command, "--upgrade", "one-line"], stdout=follower) as process:
+    with subprocess.Popen([*command, "--upgrade", "one-line"], stdout=follower, env=environment) as process:
         os.close(follower)
         shown = b""
         try:

@@ -101,10 +101,10 @@ def readable(
     return sentences
 
 
-def _in_our_words(fault: Mapping[str, Any]) -> str:
+def _in_our_words(fault: Mapping[str, object]) -> str:
     """What validation says, as a sentence about a key."""
-    text, about = str(fault["msg"]), fault.get("ctx", {})
-    if fault["type"] in ("too_long", "too_short"):
+    text, about = str(fault["msg"]), fault.get("ctx")
+    if fault["type"] in ("too_long", "too_short") and isinstance(about, Mapping):
         most, least = about.get("max_length"), about.get("min_length")
         return f"must have {f'at most {most}' if fault['type'] == 'too_long' else f'at least {least}'} entries"
     plain = text.removeprefix("Value error, ")

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 #: Notices that weaken what a release promises, by their beginnings and ends. Others tell how a release was made.
 _WEAKENING_FROM = (LEFT_AS_THEY_ARE, NOT_CHARGED, NOT_COVERED, MISSING_COUNTED)
 _WEAKENING_TO = (DEMONSTRATION, FINDS_THE_RECORD, NOT_COVERED_TOGETHER, WARNING)
+#: What weakens a draft, whatever it keeps.
+DRAFT = "a draft, not a release: no ledger knows it, and it is not to be given away"
 #: The headlines of verdicts on folders; over every other one stands a warning.
 _HEADLINES: Mapping[str, Word] = {"keeps": "kept", "promises nothing": "no promise", "does not keep": "not kept"}
 
@@ -52,7 +54,7 @@ def _unpromised(name: str) -> str:
 def release_verdict(release: Release[Content]) -> Headline:
     """The verdict on a release that was just made."""
     certificate = release.certificate
-    warnings = _about(certificate)
+    warnings = [*([DRAFT] if certificate.draft else []), *_about(certificate)]
     if not certificate.claims:
         measured = bool(release.owner.risks or certificate.attacks)
         rest = "how much risk is left was measured (risk), and nobody promises a limit" if measured else "no risk was measured"
