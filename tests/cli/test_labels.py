@@ -13,8 +13,7 @@ import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.data.schema import Column, Schema
-from sfumato.workflow.comparing.grid import expanded, label_of
-from sfumato.workflow.labels import Shared, label, method_called, placed
+from sfumato.workflow.comparing.grid import Shared, expanded, label, label_of, method_called, placed
 from tests.workflow.test_mask import table
 
 SCHEMA = Schema(

@@ -21,8 +21,7 @@ from sfumato.data.schema import Column, Schema
 from sfumato.masking.base import Change, Kept, Mask
 from sfumato.workflow import jobs
 from sfumato.workflow.comparing import measuring
-from sfumato.workflow.comparing.grid import expanded, label_of, method_of, typed
-from sfumato.workflow.labels import method_called
+from sfumato.workflow.comparing.grid import expanded, label_of, method_called, method_of, typed
 from tests.workflow.test_mask import SCHEMA, table
 
 USUAL_RISK = registry.make("measure", {"name": "disclosure_risk", "linkage": "largest"})

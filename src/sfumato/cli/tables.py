@@ -235,7 +235,7 @@ def _with_columns(recipe: Recipe, said: Called) -> Recipe:
     """The recipe with the columns of masks that share the quasi-identifiers: it says which mask changed what."""
     from sfumato.core import registry
     from sfumato.masking.base import Mask
-    from sfumato.workflow.labels import Shared, placed
+    from sfumato.workflow.comparing.grid import Shared, placed
 
     mask = placed(Shared(tuple(registry.make("mask", each) for each in said.methods)), recipe.people())
     return recipe.with_changes({"method": mask.described()}) if isinstance(mask, Mask) else recipe

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from sfumato.masking.base import Mask
     from sfumato.report.content import Answer
     from sfumato.wire.keys import OwnerKey
-    from sfumato.workflow.labels import Unplaced
+    from sfumato.workflow.comparing.grid import Unplaced
     from sfumato.workflow.shorthand import Columns, GuaranteeLike
 
 C = TypeVar("C", bound=Content)
@@ -182,9 +182,9 @@ def protect(
     A `draft` is made to be looked at: it is measured and compared with earlier releases like any other, nothing is entered in the
     ledger, and certificate, cards and `verify` call it a draft. Make the release without it before anything is given away.
     """
+    from sfumato.anonymity.search.base import Search
     from sfumato.masking.base import Mask
     from sfumato.wire.keys import owner_key_of
-    from sfumato.workflow.labels import placed
     from sfumato.workflow.publishing.masked_rows import masked_rows, refuse_too_many_records
     from sfumato.workflow.publishing.recoded_rows import recoded_rows
 
@@ -193,7 +193,7 @@ def protect(
     columns = {"quasi": quasi, "sensitive": sensitive, "identifier": identifier, "plain": plain}
     described = any(each is not None for each in columns.values())
     source = _described(data, schema, columns) if described else microdata_of(data, schema)
-    chosen = placed(unplaced, source)
+    chosen = unplaced if isinstance(unplaced, (Mask, Search)) else _placed(unplaced, source)
     register = population_of(population, source.schema, public=population_public)
     place = asked_destination(destination, table_name, source, overwrite=overwrite, sign=sign, memory=memory, draft=draft)
     require(sample is None or place is None, "a sample is protected in this process: leave destination= or sample= out")
@@ -363,6 +363,13 @@ def _stated_method(method: Search | Mask | str | Plain | None) -> tuple[Unplaced
     from sfumato.workflow.shorthand import method_of
 
     return method_of(method)
+
+
+def _placed(method: Unplaced, people: Microdata) -> Search | Mask:
+    """Masks that share the quasi-identifiers, with the columns of each."""
+    from sfumato.workflow.comparing.grid import placed
+
+    return placed(method, people)
 
 
 def _described(data: TableLike, schema: object, columns: Mapping[str, Columns | None]) -> Microdata:

@@ -19,7 +19,7 @@ from sfumato.workflow import named
 
 if TYPE_CHECKING:
     from sfumato.engines.sources import TableLike
-    from sfumato.workflow.labels import Unplaced
+    from sfumato.workflow.comparing.grid import Unplaced
 
 #: A guarantee as somebody has it: itself, a text such as "KAnonymity(k=5)", or a mapping with its name and parameters.
 GuaranteeLike: TypeAlias = ClassGuarantee | str | Plain
@@ -109,7 +109,7 @@ def promised(guarantees: Iterable[object], k: int | None) -> tuple[ClassGuarante
 def method_of(method: str | Plain) -> tuple[Unplaced, tuple[ClassGuarantee, ...]]:
     """A search or a mask from a text such as "Lattice(suppression=0.05)" or a mapping with its name and parameters, and the
     guarantees that the text names, as in "KAnonymity(k=10) by Mondrian"."""
-    from sfumato.workflow.labels import method_called
+    from sfumato.workflow.comparing.grid import method_called
 
     if isinstance(method, str):
         return method_called(method)
