@@ -15,7 +15,7 @@ from sfumato.cli.main import run
 from sfumato.cli.output import conclude
 from sfumato.core.certificate import Claim
 from sfumato.report.headline import Headline
-from sfumato.workflow.verdicts import attack_verdict, breaks_together, by_gain
+from sfumato.workflow.verdicts import DRAFT, attack_verdict, breaks_together, by_gain
 from tests.workflow.people import files
 
 SEARCH = ["--method", "Lattice, suppression=0.05"]
@@ -250,3 +250,10 @@ def test_a_program_that_reads_sees_no_colours(place: Path) -> None:
     answer = subprocess.run(command, capture_output=True, check=False, env={**os.environ, "TERM": "xterm"})
     assert answer.returncode == 0 and b"\x1b" not in answer.stdout
     assert answer.stdout.startswith(b"verdict   kept")
+
+
+def test_a_draft_is_a_warning_whatever_it_keeps(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    answer = told([*WHOLE, "-o", "out", "--draft", "--strict"], capsys, 1)
+    assert answer["verdict"] == "warning" and answer["warnings"] == [DRAFT]
+    assert run(["verify", "out"]) == 1
+    assert headline(capsys)[0].startswith("verdict   warning: a draft, not a release")
