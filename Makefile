@@ -109,10 +109,10 @@ $(BIN)/activate:
 # With digests where the lock has them for this Python and platform; a file with another digest stops the installation.
 $(VENV)/.stamp: $(MANIFEST) | $(BIN)/activate
 	@if $(BIN)/python tools/lock.py covers; then \
-		$(INSTALL) --require-hashes --only-binary :all: -r requirements.lock && $(INSTALL) --no-deps -e .; \
+		$(BIN)/python tools/installing.py --require-hashes --only-binary :all: -r requirements.lock && $(INSTALL) --no-deps -e .; \
 	else \
 		echo "requirements.lock has no files for this Python on this platform: installing from constraints.txt, without digests"; \
-		$(PIP) -e '.[formats,postgres]'; \
+		$(BIN)/python tools/installing.py -c constraints.txt -e '.[formats,postgres]'; \
 	fi
 	@touch $@
 

@@ -71,7 +71,7 @@ def test_why_a_release_was_generalised(place: Path, capsys: pytest.CaptureFixtur
     capsys.readouterr()
     assert run(["attack", "out", "--with", "people.csv", "--attack", "Minimality"]) == 0
     shown = capsys.readouterr().out
-    assert "Minimality: success 100 %" in shown and "blind guessing 50 %, 2 targets" in shown
+    assert "Minimality: success 100 %" in shown and "blind guessing 50 %, gain 100 %, 2 targets" in shown
     assert "HIV" not in shown and "none" not in shown
     assert run(["attack", "out", "--with", "people.csv", "-a", 'Minimality(value="HIV")', "-a", "Linkage", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["attacks"]

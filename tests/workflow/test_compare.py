@@ -22,7 +22,7 @@ from sfumato.masking.base import Change, Kept, Mask
 from sfumato.report.comparison_words import _uncertainty
 from sfumato.workflow import jobs, named
 from sfumato.workflow.comparing import measuring
-from sfumato.workflow.comparing.grid import expanded, label_of, method_of, typed
+from sfumato.workflow.comparing.grid import expanded, label_of, method_called, method_of, typed
 from tests.workflow.test_mask import SCHEMA, table
 
 USUAL_RISK = registry.make("measure", {"name": "disclosure_risk", "linkage": "largest"})
@@ -48,7 +48,7 @@ def test_lists_are_tried_one_by_one_and_lists_by_nature_are_not() -> None:
 
 def test_combined_masks_are_named_by_their_parts() -> None:
     both = sf.Combined(masks=(sf.Mdav(3, columns=("height",)), sf.AdditiveNoise(0.1, columns=("wage",))))
-    assert label_of(both) == "Mdav(k=3) + AdditiveNoise(ratio=0.1)"
+    assert label_of(both) == 'Mdav(k=3, columns=["height"]) + AdditiveNoise(ratio=0.1, columns=["wage"])'
 
 
 def test_faults_of_all_methods_are_told_at_once() -> None:
@@ -279,10 +279,10 @@ def test_guarantees_and_a_search_are_written_in_words() -> None:
     assert [label_of(method) for method in methods] == [
         "KAnonymity(k=3) by Mondrian",
         "KAnonymity(k=5) by Mondrian",
-        "KAnonymity(k=5) + DistinctLDiversity(l=2, attribute=by + by) by Lattice",
-        "KAnonymity(k=5) + DistinctLDiversity(l=2, attribute=by + by) by Lattice(suppression=0.05)",
-        "KAnonymity(k=5) + DistinctLDiversity(l=3, attribute=by + by) by Lattice",
-        "KAnonymity(k=5) + DistinctLDiversity(l=3, attribute=by + by) by Lattice(suppression=0.05)",
+        'KAnonymity(k=5) + DistinctLDiversity(l=2, attribute="by + by") by Lattice',
+        'KAnonymity(k=5) + DistinctLDiversity(l=2, attribute="by + by") by Lattice(suppression=0.05)',
+        'KAnonymity(k=5) + DistinctLDiversity(l=3, attribute="by + by") by Lattice',
+        'KAnonymity(k=5) + DistinctLDiversity(l=3, attribute="by + by") by Lattice(suppression=0.05)',
         "KAnonymity(k=7) by LeastLoss",
         "KAnonymity(k=9) by CellSuppression",
     ]
@@ -337,14 +337,14 @@ def test_what_is_told_to_type_is_the_method(method: Any) -> None:
     (one,) = expanded([method])
     options, arguments = typed(one)
     words = shlex.split(options)
-    told = [named.inline(value) for value in words[1::2]]
+    assert words[::2] == ["--method"]
+    method_told, promised_told = method_called(words[1])
     given = eval(f"(lambda *promised, method=None: [*promised, method])({arguments})", {"sf": sf})
     if isinstance(one, sf.Recoded):
-        assert words[::2] == ["--guarantee"] * len(one.asked) + ["--method"]
-        assert (named.guarantees(told[:-1], ""), named.method(told[-1])) == (one.asked, one.search)
+        assert (promised_told, method_told) == (one.asked, one.search)
         assert (tuple(given[0]), given[1]) == (one.asked, one.search)
     else:
-        assert words[::2] == ["--method"] and named.method(told[0]) == one == given[-1]
+        assert promised_told == () and method_told == one == given[-1]
 
 
 def test_searches_that_did_not_prove_their_optimum_are_named_with_their_gap(people: sf.Microdata) -> None:

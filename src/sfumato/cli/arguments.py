@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.errors import ParameterError
+from sfumato.cli.usage import Misuse
 from sfumato.core.plain_data import Plain
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ def tables_of(data: str | None, schema: str | None, others: Sequence[str], readi
     from sfumato.engines.sources import read
 
     if data is None and not others:
-        raise ParameterError("name the data: --data FILE --schema FILE, or --table NAME=PLACE:SCHEMA")
+        raise Misuse("name the data: --data FILE --schema FILE, or --table NAME=PLACE:SCHEMA")
     if schema is None and data is not None:
-        raise ParameterError("a private answer needs declared bounds and domains: name the schema with --schema FILE")
+        raise Misuse("a private answer needs declared bounds and domains: name the schema with --schema FILE")
     main = None if data is None else read(data, schema=schema, unreadable="missing", **reading)
     if not others:
         assert main is not None  # noqa: S101  (for the type checker)
@@ -39,7 +39,7 @@ def _named_place(text: str) -> tuple[str, str, str]:
     name, equals, rest = text.partition("=")
     place, colon, schema = rest.rpartition(":")
     if not equals or not name.strip() or not colon or not place or not schema.endswith(".toml"):
-        raise ParameterError("--table is written as NAME=PLACE:SCHEMA, for instance --table visits=visits.csv:visits.toml")
+        raise Misuse("--table is written as NAME=PLACE:SCHEMA, for instance --table visits=visits.csv:visits.toml")
     return name.strip(), place, schema
 
 
@@ -51,7 +51,7 @@ def public_tables(places: Sequence[str]) -> dict[str, Microdata]:
     for text in places:
         name, equals, place = text.partition("=")
         if not equals or not name.strip() or not place:
-            raise ParameterError("--public is written as NAME=PLACE, for instance --public cities=cities.csv")
+            raise Misuse("--public is written as NAME=PLACE, for instance --public cities=cities.csv")
         tables[name.strip()] = read(place)
     return tables
 
@@ -63,7 +63,7 @@ def key_values(lists: Sequence[str]) -> dict[str, list[str] | str] | None:
     for text in lists:
         name, equals, values = text.partition("=")
         if not equals or not name.strip() or not values:
-            raise ParameterError("--keys is written as NAME=VALUE,VALUE, for instance --keys city=Bern,Basel")
+            raise Misuse("--keys is written as NAME=VALUE,VALUE, for instance --keys city=Bern,Basel")
         from sfumato.dp.sql.reading.public_lists import is_list_query
 
         keys[name.strip()] = values if is_list_query(values) else [value.strip() for value in values.split(",")]
@@ -73,6 +73,6 @@ def key_values(lists: Sequence[str]) -> dict[str, list[str] | str] | None:
 def amount_asked(epsilon: str | None, delta: str | None, rho: str | None) -> dict[str, Any]:  # options of a session
     """What a question may cost, as keyword arguments of a session; empty when nothing is said."""
     if rho is not None and epsilon is not None:
-        raise ParameterError("spend either --epsilon or --rho, each with --delta where keys are discovered")
+        raise Misuse("spend either --epsilon or --rho, each with --delta where keys are discovered")
     amounts = {"epsilon": epsilon, "delta": delta, "rho": rho}
     return {name: value for name, value in amounts.items() if value is not None}

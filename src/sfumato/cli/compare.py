@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli.help import LOOK, add
 from sfumato.cli.output import Json, Quiet, answer, shown_progress
 from sfumato.cli.reading import reads_a_table
-from sfumato.core.errors import ParameterError
+from sfumato.cli.usage import Misuse
 from sfumato.core.plain_data import PlainDict
 
 Method = Annotated[
@@ -24,7 +26,14 @@ Method = Annotated[
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(reads_a_table(compare))
+    add(
+        app,
+        reads_a_table(compare),
+        "sfumato compare people.csv --schema people.toml",
+        "sfumato compare people.csv --schema people.toml -m 'Mdav(k=[3, 5, 10])' -m 'KAnonymity(k=5) by Mondrian'",
+        "sfumato compare people.csv --schema people.toml --most-loss 0.3 -o map.html -o map.svg",
+        task=LOOK,
+    )
 
 
 def compare(
@@ -36,7 +45,9 @@ def compare(
     table: Annotated[str | None, typer.Option("--table", help="The table of the database.")] = None,
     output: Annotated[
         list[str] | None,
-        typer.Option("--output", "-o", help="Where to write the map, .html or .svg; by default map.html; may be repeated."),
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Where to write the map, .html or .svg; by default map.html; may be repeated."
+        ),
     ] = None,
     risk: Annotated[
         str | None,
@@ -57,13 +68,14 @@ def compare(
     reading: PlainDict,
 ) -> None:
     """Compare masks and searches on a table: risk and loss of each, the map, and which to take."""
+    from sfumato.report.comparison_words import COMMAND
     from sfumato.report.wording import counted
     from sfumato.workflow.comparing.compare import USUAL_LOSS, USUAL_RISK, check_map
     from sfumato.workflow.comparing.compare import compare as run
     from sfumato.workflow.named import inline
 
     if cache is not None and no_cache:
-        raise ParameterError("--cache and --no-cache contradict each other")
+        raise Misuse("--cache and --no-cache contradict each other")
     for path in output or ():
         check_map(path)
     people, notes = _people(source, schema, table, reading)
@@ -85,13 +97,27 @@ def compare(
         )
     written = [str(comparison.save_map(path)) for path in output or ["map.html"]] if comparison.measured else []
     facts = {**comparison.to_mapping(), "written": written, "notes": notes}
+    if comparison.typed is not None:
+        facts["command"] = f"{_command(source, table, schema, reading)} {comparison.typed[0]}"
     choices = counted(len(comparison.points), "choice")
     lines = [f"{counted(comparison.records, 'record')} of '{comparison.dataset}', {choices}", "", *comparison.table(), ""]
-    lines += [*comparison.reasons, *(f"optimum   {text}" for text in comparison.unproven)]
+    reasons = [each.replace(COMMAND, _command(source, table, schema, reading)) for each in comparison.reasons]
+    lines += [*reasons, *(f"optimum   {text}" for text in comparison.unproven)]
     lines += [*(f"note      {note}" for note in notes), *(f"look      {path}" for path in written)]
     answer(facts, lines, json)
     if not comparison.measured:
         raise typer.Exit(2)
+
+
+def _command(source: str, table: str | None, schema: str | None, reading: PlainDict) -> str:
+    """How the command begins that publishes this table: a schema that nobody wrote yet is named as `inspect` would."""
+    from sfumato.cli.reading import options_of
+    from sfumato.workflow.inspect import dataset_id
+    from sfumato.workflow.recipe import without_secrets
+
+    described = schema if schema is not None else f"{dataset_id(source, table)}.toml"
+    of_table = [] if table is None else ["--table", table]
+    return shlex.join(["sfumato", "protect", without_secrets(source), *of_table, "--schema", described, *options_of(reading)])
 
 
 def _people(source: str, schema: str | None, table: str | None, reading: PlainDict) -> tuple[Any, list[str]]:

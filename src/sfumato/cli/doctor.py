@@ -6,12 +6,19 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.help import PROGRAM, add
 from sfumato.cli.output import Json, answer
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(doctor)
+    add(
+        app,
+        doctor,
+        "sfumato doctor people.csv",
+        "sfumato doctor postgresql://localhost/clinic --table patients",
+        task=PROGRAM,
+    )
 
 
 def doctor(

@@ -9,7 +9,7 @@ import typer
 
 from sfumato.cli.ledger import ledger_name
 from sfumato.cli.output import answer
-from sfumato.core.errors import ParameterError
+from sfumato.cli.usage import Misuse
 from sfumato.core.plain_data import PlainDict
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _FREE = "nothing was drawn, charged or entered"
 def refuse_draft(draft: bool) -> None:
     """There are drafts of tables with class guarantees and of masks alone."""
     if draft:
-        raise ParameterError(
+        raise Misuse(
             "there is no draft of a private answer or artefact: noise that is drawn to be looked at would be free noise. "
             "--dry-run prints the price, the bounds and what would be released, and draws nothing"
         )

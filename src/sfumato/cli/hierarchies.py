@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
+from sfumato.cli.help import LOOK, CommandGroup, add, group
 from sfumato.cli.output import Json, answer, table_lines
 from sfumato.cli.reading import reads_a_table
-from sfumato.core.errors import InputError, ParameterError
+from sfumato.cli.usage import Misuse
+from sfumato.core.errors import InputError
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import percent
 
@@ -25,7 +26,7 @@ _SHOW = "show"
 _MOST_SHOWN = 20
 
 
-class _ShownByDefault(TyperGroup):
+class _ShownByDefault(CommandGroup):
     """`sfumato hierarchy SCHEMA` is `sfumato hierarchy show SCHEMA`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # a context of the library of commands
@@ -36,14 +37,27 @@ class _ShownByDefault(TyperGroup):
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(
-        help="The levels of the hierarchies of a schema or file; `new` begins one from the values of a column.",
+    hierarchies = group(
+        "The levels of the hierarchies of a schema or file; `new` begins one from the values of a column.",
+        "sfumato hierarchy people.toml --data people.csv",
+        "sfumato hierarchy new occupation --data people.csv",
         cls=_ShownByDefault,
-        no_args_is_help=True,
     )
-    group.command(_SHOW)(reads_a_table(show))
-    group.command()(reads_a_table(new))
-    app.add_typer(group, name="hierarchy")
+    add(
+        hierarchies,
+        reads_a_table(show),
+        "sfumato hierarchy people.toml",
+        "sfumato hierarchy people.toml --column age --data people.csv --k 10",
+        name=_SHOW,
+    )
+    add(
+        hierarchies,
+        reads_a_table(new),
+        "sfumato hierarchy new occupation --data people.csv",
+        "sfumato hierarchy new occupation --data people.csv --as isco08 --schema people.toml --write",
+        "sfumato hierarchy new city --data people.csv --groups regions.txt",
+    )
+    app.add_typer(hierarchies, name="hierarchy", rich_help_panel=LOOK)
 
 
 K = Annotated[int, typer.Option("--k", min=1, help="Count the groups with fewer than so many records.")]
@@ -65,7 +79,7 @@ def show(
 
     if reading and data is None:
         stated = ", ".join(f"--{name.replace('_', '-')}" for name in reading)
-        raise ParameterError(f"{stated}: say how --data is read; pass --data as well.")
+        raise Misuse(f"{stated}: say how --data is read; pass --data as well.")
     levels_by_column = preview(schema, column=column, data=data, k=k, **reading)
     lines = []
     for name, levels in levels_by_column.items():
@@ -89,7 +103,9 @@ def new(
     column: Annotated[str, typer.Argument(help="The column of the table.")],
     data: Annotated[str, typer.Option("--data", "-d", help="The table: a file, or the URL of a database.")],
     schema: Annotated[str | None, typer.Option("--schema", "-s", help="The schema (TOML) of the table.")] = None,
-    output: Annotated[str | None, typer.Option("--output", "-o", help="The file to write; by default COLUMN.csv.")] = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="The file to write; by default COLUMN.csv.")
+    ] = None,
     kind: Annotated[
         str | None,
         typer.Option(
@@ -121,7 +137,7 @@ def new(
     from sfumato.workflow.new_hierarchy import new_hierarchy
 
     if write and schema is None:
-        raise ParameterError("--write edits a schema: name it with --schema.")
+        raise Misuse("--write edits a schema: name it with --schema.")
     target = Path(output or _file_name(column))
     _refuse_inputs(target, (data, schema, groups))
     begun = new_hierarchy(

@@ -6,15 +6,16 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.help import PROGRAM, add
 from sfumato.cli.keys import propose
 from sfumato.cli.output import Json, Quiet, answer, shown_progress
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command()(demo)
-    app.command()(warm)
-    app.command()(version)
+    add(app, demo, "sfumato demo", "sfumato demo elsewhere --rows 5000", task=PROGRAM)
+    add(app, warm, "sfumato warm", task=PROGRAM)
+    add(app, version, "sfumato version", "sfumato --version", task=PROGRAM)
     app.callback()(options)
 
 

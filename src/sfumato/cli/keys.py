@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.help import ACCOUNT, add, group
 from sfumato.cli.output import Json, answer
 from sfumato.core.plain_data import PlainDict
 
@@ -15,10 +16,10 @@ UNSIGNED = "not signed, so nobody can tell who made it. Make a key once: sfumato
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(help="The key that signs releases.", no_args_is_help=True)
-    group.command()(new)
-    group.command()(show)
-    app.add_typer(group, name="key")
+    keys = group("The key that signs releases.", "sfumato key new signing.key")
+    add(keys, new, "sfumato key new signing.key")
+    add(keys, show, "sfumato key show signing.key.pub")
+    app.add_typer(keys, name="key", rich_help_panel=ACCOUNT)
 
 
 def new(

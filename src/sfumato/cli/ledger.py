@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli import defaults
+from sfumato.cli.help import ACCOUNT, add, group
 from sfumato.cli.output import Json, answer, complain, table_lines
-from sfumato.core.errors import ParameterError
+from sfumato.cli.usage import Misuse
 
 if TYPE_CHECKING:
     from sfumato.ledger.accounts import Protected
-    from sfumato.ledger.amounts import LossAmount
     from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
 
@@ -22,30 +23,27 @@ Dataset = Annotated[str | None, typer.Option("--dataset", help="Only this datase
 Epsilon = Annotated[str | None, typer.Option("--epsilon", help="ε, exact: 0.1 or 1/10.")]
 Delta = Annotated[str | None, typer.Option("--delta", help="δ, with ε.")]
 Rho = Annotated[str | None, typer.Option("--rho", help="ρ of zero-concentrated privacy, instead of ε.")]
-Unit = Annotated[
-    str | None, typer.Option("--unit", help="Whom the dataset's budgets protect: the unit column, or record for each row.")
-]
-Relation = Annotated[
-    str | None, typer.Option("--neighbours", help="With --unit: add_remove (one unit is added or removed) or replace.")
-]
 DEFAULT = "sfumato-ledger.db"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    group = typer.Typer(help="The account of releases, grants and spends; alone it shows who spent what and what is left.")
-    group.callback(invoke_without_command=True)(_alone)
-    group.command()(show)
-    group.command()(spends)
-    group.command()(releases)
-    group.command()(withdraw)
-    group.command()(verify)
-    group.command()(grant)
-    group.command()(cap)
-    group.command()(unit)
-    group.command()(versions)
-    group.command()(odometer)
-    app.add_typer(group, name="ledger")
+def register(app: typer.Typer) -> typer.Typer:
+    """Add the commands; returns their group."""
+    account = group(
+        "The account of releases, grants and spends; alone it shows who spent what and what is left.",
+        "sfumato ledger",
+        "sfumato ledger grant clinic ann --epsilon 1",
+        no_args_is_help=False,
+    )
+    account.callback(invoke_without_command=True)(_alone)
+    add(account, show, "sfumato ledger show --dataset clinic")
+    add(account, spends, "sfumato ledger spends --dataset clinic")
+    add(account, releases, "sfumato ledger releases --dataset clinic")
+    add(account, withdraw, "sfumato ledger withdraw 3f2a --reason 'the recipient never opened it'")
+    add(account, verify, "sfumato ledger verify", "sfumato ledger verify --anchor HASH")
+    add(account, versions, "sfumato ledger versions clinic")
+    add(account, odometer, "sfumato ledger odometer clinic --analyst ann --delta 1e-6")
+    app.add_typer(account, name="ledger", rich_help_panel=ACCOUNT)
+    return account
 
 
 def _alone(
@@ -58,6 +56,7 @@ def _alone(
     """The account of releases, grants and spends; without a command it shows who spent what and what is left."""
     if context.invoked_subcommand is not None:
         return
+    defaults.announce(context)
     from sfumato.report.ledger_overview import overview
     from sfumato.report.wording import counted
 
@@ -199,7 +198,7 @@ def _confirm(said: str, json: bool) -> None:
     """Ask on standard error whether the owner states it; anything but yes enters nothing."""
     unasked = "a withdrawal is for ever and was not confirmed. Nothing was entered; pass --yes to state it without being asked"
     if json:
-        raise ParameterError(unasked)
+        raise Misuse(unasked)
     complain(
         f"You state that {said} was never given to anybody. Later releases are then not compared with it, and their certificates "
         "repeat your statement. A release that was given away and called back still counts: do not withdraw it."
@@ -210,7 +209,7 @@ def _confirm(said: str, json: bool) -> None:
     except (OSError, ValueError):  # nobody is there to say it
         agreed = False
     if not agreed:
-        raise ParameterError(unasked)
+        raise Misuse(unasked)
 
 
 def verify(
@@ -229,90 +228,6 @@ def verify(
     answer(facts, [report.finding, *(f"note      {note}" for note in report.notes)], json)
     if not report.ok:
         raise typer.Exit(1)
-
-
-def grant(
-    dataset: Annotated[str, typer.Argument(help="The dataset id.")],
-    analyst: Annotated[str, typer.Argument(help="Who may spend it.")],
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    unit: Unit = None,
-    neighbours: Relation = None,
-    ledger: Place = DEFAULT,
-    json: Json = False,
-) -> None:
-    """Set the most an analyst may ever spend on a dataset."""
-    from sfumato.ledger.ledger import Ledger
-
-    loss = given_loss(epsilon, delta, rho, "grant")
-    with Ledger.open(ledger) as book:
-        entry = book.grant(dataset, analyst, loss, unit=unit, neighbours=neighbours)  # type: ignore[arg-type]
-        identity = book.identity
-    facts = {"dataset": dataset, "analyst": analyst, "granted": loss.to_mapping(), "hash": entry.hash, **_stated(entry)}
-    lines = [f"granted {loss} to {analyst} on {dataset}; entry {entry.sequence}, {entry.hash[:16]}…"]
-    answer({**facts, "ledger_id": identity}, lines + _about(dataset, entry) + _for_the_schema(identity), json)
-
-
-def cap(
-    dataset: Annotated[str, typer.Argument(help="The dataset id.")],
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    unit: Unit = None,
-    neighbours: Relation = None,
-    ledger: Place = DEFAULT,
-    json: Json = False,
-) -> None:
-    """Set the most everybody together may ever spend on a dataset."""
-    from sfumato.ledger.ledger import Ledger
-
-    loss = given_loss(epsilon, delta, rho, "cap")
-    with Ledger.open(ledger) as book:
-        entry = book.cap(dataset, loss, unit=unit, neighbours=neighbours)  # type: ignore[arg-type]
-        identity = book.identity
-    facts = {"dataset": dataset, "cap": loss.to_mapping(), "hash": entry.hash, **_stated(entry)}
-    lines = [f"everybody together may spend {loss} on {dataset}; entry {entry.sequence}, {entry.hash[:16]}…"]
-    answer({**facts, "ledger_id": identity}, lines + _about(dataset, entry) + _for_the_schema(identity), json)
-
-
-def unit(
-    dataset: Annotated[str, typer.Argument(help="The dataset id.")],
-    named: Annotated[
-        str, typer.Option("--unit", help="Whom its budgets protect from now on: the unit column, or record for each row.")
-    ],
-    neighbours: Annotated[
-        str, typer.Option("--neighbours", help="add_remove (one unit is added or removed) or replace.")
-    ] = "add_remove",
-    rows_per_unit: Annotated[
-        int | None,
-        typer.Option("--rows-per-unit", min=1, help="The most rows that one unit has; earlier spends count for that many."),
-    ] = None,
-    ledger: Place = DEFAULT,
-    json: Json = False,
-) -> None:
-    """Change whom the budgets on a dataset protect; what was spent is carried over."""
-    from sfumato.ledger.ledger import Ledger
-
-    with Ledger.open(ledger) as book:
-        entry = book.change_unit(dataset, named, neighbours=neighbours, rows_per_unit=rows_per_unit)  # type: ignore[arg-type]
-        accounts, missing = book.accounts(dataset), book.not_covered(dataset)
-    facts = {
-        "dataset": dataset,
-        "hash": entry.hash,
-        **_stated(entry),
-        "rows_per_unit": rows_per_unit,
-        "accounts": [
-            {"analyst": each.analyst, "spent": each.spent.to_mapping(), "left": each.remaining.to_mapping()} for each in accounts
-        ],
-        "not_covered": [str(each) for each in missing],
-    }
-    lines = [*_about(dataset, entry), f"entry {entry.sequence}, {entry.hash[:16]}…"]
-    for each in accounts:
-        who = "everybody" if each.is_cap else each.analyst
-        left = str(each.remaining) if each.spent.within(each.granted) else "nothing"
-        lines.append(f"{who}: {each.spent} of {each.granted} spent, {left} left")
-    answer(facts, lines + [f"notice    {each}" for each in missing], json)
 
 
 def versions(
@@ -367,19 +282,6 @@ def odometer(
     answer({**facts, "about": None if charges.protected is None else str(charges.protected)}, lines, json)
 
 
-def given_loss(epsilon: str | None, delta: str | None, rho: str | None, verb: str) -> LossAmount:
-    """The amount that the options state: ε, ε with δ, or ρ."""
-    from sfumato.ledger.amounts import LossAmount
-
-    if (epsilon is None) == (rho is None) or (rho is not None and delta is not None):
-        raise ParameterError(f"{verb} either --epsilon, --epsilon with --delta, or --rho")
-    if rho is not None:
-        return LossAmount.zcdp(rho)
-    if delta is not None:
-        return LossAmount.approx(str(epsilon), delta)
-    return LossAmount.pure(str(epsilon))
-
-
 def ledger_name(place: str) -> str:
     """Where the ledger is, without the password of a URL."""
     from sfumato.workflow.recipe import without_secrets
@@ -405,25 +307,6 @@ def _on(dataset: str | None) -> str:
 
 def _unit_shown(protected: Protected | None) -> str:
     return "-" if protected is None else protected.short
-
-
-def _stated(entry: Entry) -> dict[str, str | None]:
-    from sfumato.ledger.accounts import Protected
-    from sfumato.report.ledger_overview import entry_protected
-
-    return Protected.plain(entry_protected(entry))
-
-
-def _about(dataset: str, entry: Entry) -> list[str]:
-    from sfumato.report.ledger_overview import entry_protected
-
-    stated = entry_protected(entry)
-    return [] if stated is None else [f"all budgets on {dataset} are about {stated}"]
-
-
-def _for_the_schema(identity: str) -> list[str]:
-    """The line that ties a schema to its ledger; the owner puts it there, nothing rewrites a schema."""
-    return [f'so that another ledger is noticed, keep this line at the top of the schema: ledger = "{identity}"']
 
 
 def _opened(place: str) -> Ledger:

@@ -18,7 +18,23 @@ from collections.abc import Callable, Sequence
 import typer
 from typer.exceptions import Abort, TyperException
 
-from sfumato.cli import compare, doctor, hierarchies, house, keys, ledger, publish, query, refute, releases, signals, tables
+from sfumato.cli import (
+    budgets,
+    compare,
+    doctor,
+    hierarchies,
+    house,
+    inspect,
+    keys,
+    ledger,
+    publish,
+    query,
+    refute,
+    releases,
+    signals,
+    tables,
+)
+from sfumato.cli.help import CommandGroup
 from sfumato.cli.output import (
     NOWHERE,
     complain,
@@ -29,6 +45,7 @@ from sfumato.cli.output import (
     put,
     show_every_character,
 )
+from sfumato.cli.usage import Misuse, command_of, explained, with_hint
 from sfumato.core import temporary
 from sfumato.core.errors import InputError, SfumatoError, SourceError
 from sfumato.core.stopping import stop_behind
@@ -37,19 +54,21 @@ from sfumato.core.texts import is_unicode
 app = typer.Typer(
     name="sfumato",
     help="Publish data about people without giving anyone away.",
+    epilog="sfumato demo\nsfumato inspect people.csv\nsfumato protect --help",
+    cls=CommandGroup,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: a third of the start-up time
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+inspect.register(app)
 tables.register(app)
 hierarchies.register(app)
 releases.register(app)
 compare.register(app)
 query.register(app)
 publish.register(app)
-ledger.register(app)
+budgets.register(ledger.register(app))
 refute.register(app)
 keys.register(app)
 house.register(app)
@@ -110,18 +129,19 @@ def run(arguments: Sequence[str]) -> int:
             raise stop from None
         if (heard := signals.stopped_by()) is not None:
             raise SystemExit(128 + heard) from None
-        return _reported(error, as_json)
+        return _reported(error, as_json, arguments)
     if code == 130:
         complain(_STOPPED)
     return code if isinstance(code, int) else 0
 
 
-def _reported(error: Exception, as_json: bool) -> int:
+def _reported(error: Exception, as_json: bool, arguments: Sequence[str]) -> int:
+    if isinstance(error, (TyperException, Misuse)):
+        path, command = command_of(commands(), arguments)
+        misuse = error if isinstance(error, Misuse) else Misuse(explained(error, command)).with_traceback(error.__traceback__)
+        return _failed(misuse, with_hint(str(misuse), path), misuse.exit_code, as_json)
     if isinstance(error, SfumatoError):
         return _failed(error, str(error), error.exit_code, as_json)
-    if isinstance(error, TyperException):
-        command = getattr(getattr(error, "ctx", None), "command_path", "sfumato")
-        return _failed(error, f"{error.format_message()} See `{command} --help`.", 2, as_json)
     if isinstance(error, BrokenPipeError):
         pacify()
         return 141

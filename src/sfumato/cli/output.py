@@ -8,20 +8,27 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Annotated, Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sfumato.core.certificate import plain
 from sfumato.core.errors import SourceError
-from sfumato.core.plain_data import Plain
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.progress import Progress, silent
 
+if TYPE_CHECKING:
+    from sfumato.report.headline import Headline
+
+#: What an answer says besides in JSON: the options that nobody typed (`cli.defaults`).
+beside: ContextVar[Mapping[str, str]] = ContextVar("beside")
 Json = Annotated[bool, typer.Option("--json", help="Print machine-readable JSON and nothing else.")]
 NOWHERE = "standard output is closed, so there is nowhere to print the result. Send it to a file, or to /dev/null."
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+Strict = Annotated[bool, typer.Option("--strict", help="End with 1 unless the verdict is `kept`: warnings count as failures.")]
 
 
 def say(lines: str | Iterable[str]) -> None:
@@ -95,9 +102,47 @@ def complain(text: str) -> None:
 def answer(value: Plain, lines: str | Iterable[str], as_json: bool) -> None:
     """Print a result as JSON or in words."""
     if as_json:
+        if isinstance(value, Mapping) and beside.get({}):
+            value = {**value, "defaults": dict(beside.get({}))}
         put(json.dumps(plain(value), indent=2, ensure_ascii=True, allow_nan=False) + "\n")
     else:
         say(lines)
+
+
+def conclude(
+    value: PlainDict,
+    lines: Iterable[str],
+    verdict: Headline,
+    as_json: bool,
+    *,
+    strict: bool,
+    failed: bool = False,
+    last: bool = False,
+) -> None:
+    """Print a result under its verdict, or over it where that comes `last`, and end with 1 if it failed or, where somebody is
+    strict, is anything but kept."""
+    if not as_json:
+        head, *warnings = verdict.lines
+        if last:
+            say(lines)
+        put(f"{_coloured(head, verdict)}\n")
+        say(warnings if last else [*warnings, *lines])
+    else:
+        answer({**verdict.to_mapping(), **value}, (), as_json)
+    if failed or (strict and verdict.word != "kept"):
+        raise typer.Exit(1)
+
+
+def _coloured(head: str, verdict: Headline) -> str:
+    """The headline with its word in colour where somebody looks and wants colours; the word says it anyway."""
+    from sfumato.report.headline import COLOURS
+    from sfumato.report.markup import terminal
+
+    line = terminal(head)
+    wanted = (
+        sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    )
+    return line.replace(verdict.word, f"\x1b[1;{COLOURS[verdict.word]}m{verdict.word}\x1b[0m", 1) if wanted else line
 
 
 @contextmanager

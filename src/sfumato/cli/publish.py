@@ -8,9 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from sfumato.cli.dry_run import Draft, DryRun, print_cost_of_artefact, refuse_draft
+from sfumato.cli.help import PUBLISH, add
 from sfumato.cli.keys import propose
 from sfumato.cli.ledger import DEFAULT, Place, ledger_name
-from sfumato.cli.output import Json, Quiet, answer, shown_progress
+from sfumato.cli.output import Json, Quiet, Strict, answer, conclude, shown_progress
 from sfumato.cli.query import (
     NOTHING,
     Analyst,
@@ -26,14 +27,20 @@ from sfumato.cli.query import (
     publish_outcome,
 )
 from sfumato.cli.reading import reads_a_table
-from sfumato.core.errors import ParameterError
+from sfumato.cli.usage import Misuse
 from sfumato.core.owner_files import parse_toml
 from sfumato.core.plain_data import PlainDict
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(reads_a_table(publish))
+    add(
+        app,
+        reads_a_table(publish),
+        "sfumato publish --list",
+        "sfumato publish PrivateHistogram people.csv --schema people.toml --set columns='[\"sex\"]' --set epsilon=0.5",
+        task=PUBLISH,
+    )
 
 
 def publish(
@@ -57,6 +64,7 @@ def publish(
     dry_run: DryRun = False,
     draft: Draft = False,
     listed: Annotated[bool, typer.Option("--list", help="List the algorithms with their parameters.")] = False,
+    strict: Strict = False,
     json: Json = False,
     quiet: Quiet = False,
     *,
@@ -68,7 +76,7 @@ def publish(
         _list(method, json)
         return
     if method is None or data is None or schema is None:
-        raise ParameterError("publish needs a method, a table and --schema; `sfumato publish --list` names the methods.")
+        raise Misuse("publish needs a method, a table and --schema; `sfumato publish --list` names the methods.")
     from sfumato.core import registry
     from sfumato.engines.sources import read
 
@@ -84,13 +92,14 @@ def publish(
     with shown_progress(json, quiet) as progress:
         outcome = session.release(algorithm, for_owner=True, progress=progress)
     release = publish_outcome(session, outcome, output, format, sign, overwrite)
-    _print_release(release, session.remaining(), output, ledger, sign, json)
+    _print_release(release, session.remaining(), output, ledger, sign, json, strict)
 
 
-def _print_release(release: Any, left: Any, output: str, ledger: str, sign: str | None, json: bool) -> None:
+def _print_release(release: Any, left: Any, output: str, ledger: str, sign: str | None, json: bool, strict: bool) -> None:
     from sfumato.report.answer_words import amount
     from sfumato.report.wording import counted
     from sfumato.workflow.contents.private_result import is_table
+    from sfumato.workflow.verdicts import release_verdict
 
     certificate = release.certificate
     loss, paid = amount(release.guarantees[0]), certificate.claims[0].ledger_entry
@@ -109,15 +118,16 @@ def _print_release(release: Any, left: Any, output: str, ledger: str, sign: str 
     }
     what = counted(release.data.num_rows, "row") if is_table(release.data) else "a result"
     lines = [f"made      {what} about '{certificate.dataset}' with {certificate.method.get('name')}"]
-    lines += [f"safe      {claim.promised}" for claim in certificate.claims if claim.holds]
+    lines += [f"promised  {claim.promised}" for claim in certificate.claims if claim.holds]
     lines += [f"counted   {certificate.method['contribution']}"] if "contribution" in certificate.method else []
     lines += [f"cost      {loss}" + (f" (ledger entry {paid[:16]}…)" if paid else ", not charged")]
     lines += [] if left is None else [f"left      {left}"]
-    lines += [f"notice    {notice}" for notice in certificate.notices]
+    verdict = release_verdict(release)
+    lines += [f"notice    {notice}" for notice in certificate.notices if notice not in verdict.warnings]
     lines += [f"saved     {output}/public to give away, {output}/owner to keep"]
     lines += [f"check     {shlex.join(['sfumato', 'verify', output, '--ledger', ledger_name(ledger)])}"]
     propose(facts, lines, sign)
-    answer(facts, lines, json)
+    conclude(facts, lines, verdict, json, strict=strict)
 
 
 def _settings(texts: list[str] | tuple[str, ...]) -> dict[str, Any]:
@@ -126,7 +136,7 @@ def _settings(texts: list[str] | tuple[str, ...]) -> dict[str, Any]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise ParameterError("--set is written as NAME=VALUE, for instance --set epsilon=0.5")
+            raise Misuse("--set is written as NAME=VALUE, for instance --set epsilon=0.5")
         try:
             settings[name.strip()] = parse_toml(f"value = {value.strip()}")["value"]
         except (ValueError, RecursionError):

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sfumato.cli.dry_run import Draft, DryRun, print_cost_of_answer, print_cost_of_batch, refuse_draft
+from sfumato.cli.help import ASK, add
 from sfumato.cli.keys import propose
 from sfumato.cli.ledger import DEFAULT, Delta, Epsilon, Place, Rho, ledger_name
 from sfumato.cli.output import Json, answer, complain
 from sfumato.cli.reading import reads_a_table
-from sfumato.core.errors import ParameterError
+from sfumato.cli.usage import Misuse
 from sfumato.core.guarantees.loss import PureDP
 from sfumato.core.plain_data import PlainDict
 
@@ -50,7 +51,14 @@ Format = Annotated[str, typer.Option("--format", help="parquet or csv, for a tab
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(reads_a_table(query))
+    add(
+        app,
+        reads_a_table(query),
+        "sfumato query 'SELECT sex, COUNT(*) FROM data GROUP BY sex' -d people.csv -s people.toml --epsilon 0.5 --explain",
+        "sfumato query 'SELECT AVG(income) FROM data' -d people.csv -s people.toml --analyst ann --epsilon 0.5",
+        "sfumato query 'SELECT COUNT(*) FROM data' -d people.csv -s people.toml --within 100",
+        task=ASK,
+    )
 
 
 def query(
@@ -60,7 +68,8 @@ def query(
     data: Annotated[str | None, typer.Option("--data", "-d", help="The file of the table.")] = None,
     schema: Annotated[str | None, typer.Option("--schema", "-s", help="The schema (TOML) of the table.")] = None,
     table: Annotated[
-        list[str] | None, typer.Option("--table", help="A table by name, as NAME=PLACE:SCHEMA; may be repeated.")
+        list[str] | None,
+        typer.Option("--table", metavar="NAME=PLACE:SCHEMA", help="A table by name, as NAME=PLACE:SCHEMA; may be repeated."),
     ] = None,
     ledger: Place = DEFAULT,
     analyst: Analyst = "analyst",
@@ -111,15 +120,15 @@ def query(
     from sfumato.dp.sql.parse import separated
 
     if max_rows_per_group is not None:
-        raise ParameterError(f"--max-rows-per-group is called --max-rows now: write --max-rows {max_rows_per_group}")
+        raise Misuse(f"--max-rows-per-group is called --max-rows now: write --max-rows {max_rows_per_group}")
     refuse_draft(draft)
     amounts = amount_asked(epsilon, delta, rho)
     costing = within is not None or rank_within is not None
     telling = explain or costing or describe or dry_run
     if not amounts and not costing and not describe:
-        raise ParameterError("say what the answer may cost: --epsilon, --epsilon with --delta, or --rho")
+        raise Misuse("say what the answer may cost: --epsilon, --epsilon with --delta, or --rho")
     if not 0 < confidence < 1:
-        raise ParameterError("--confidence lies between 0 and 1, for instance 0.95")
+        raise Misuse("--confidence lies between 0 and 1, for instance 0.95")
     if output is not None and not telling:
         check_output(output, format, sign, overwrite)
     session = open_session(
@@ -143,7 +152,7 @@ def query(
         complain("notice: --max-rows and --max-groups have no effect: each record is a unit of its own, with one row")
     if len(questions) > 1:
         if costing or (output is not None and not telling):
-            raise ParameterError(
+            raise Misuse(
                 "--within, --rank-within and --output are about one question, and this is a batch. Ask one of its questions "
                 "alone: what the batch answered costs nothing more"
             )
@@ -247,7 +256,7 @@ def check_output(output: str, format: str, sign: str | None, overwrite: bool) ->
     from sfumato.workflow.publishing.saving import signing_key
 
     if format not in ("parquet", "csv"):
-        raise ParameterError("a table is saved as 'parquet' or 'csv'")
+        raise Misuse("a table is saved as 'parquet' or 'csv'")
     check_place(Path(output).absolute(), overwrite=overwrite)
     signing_key(None if sign is None else Path(sign))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -34,6 +34,15 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
     shown.__annotations__ = {each.name: each.annotation for each in parameters}
     del shown.__wrapped__
     return with_options
+
+
+def options_of(reading: Mapping[str, object]) -> list[str]:
+    """What is typed to say so again."""
+    words = []
+    for name, stated in reading.items():
+        for each in stated if isinstance(stated, (list, tuple)) else (stated,):
+            words += [f"--{name.replace('_', '-')}", str(each)]
+    return words
 
 
 def _options() -> list[inspect.Parameter]:

@@ -6,12 +6,19 @@ from typing import Annotated
 
 import typer
 
+from sfumato.cli.help import CHECK, add
 from sfumato.cli.output import Json, Quiet, answer, shown_progress
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command()(refute)
+    add(
+        app,
+        refute,
+        "sfumato refute mechanism.py:noisy_count --epsilon 0.5",
+        "sfumato refute mechanism.py:noisy_count --neighbours neighbours.json --seconds 60",
+        task=CHECK,
+    )
 
 
 def refute(

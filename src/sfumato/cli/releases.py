@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Iterable
+from typing import Annotated
 
 import typer
 
-from sfumato.cli.output import Json, Quiet, answer, complain, shown_progress
+from sfumato.cli.help import CHECK, add
+from sfumato.cli.output import Json, Quiet, Strict, complain, conclude, shown_progress
 from sfumato.cli.reading import reads_a_table
-from sfumato.core.errors import ParameterError
-from sfumato.core.plain_data import PlainDict
+from sfumato.cli.usage import Misuse
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.texts import percent
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command()(reads_a_table(verify))
-    app.command()(reads_a_table(attack))
+    add(
+        app,
+        reads_a_table(verify),
+        "sfumato verify out",
+        "sfumato verify out --original people.csv --ledger sfumato-ledger.db --strict",
+        "sfumato verify out --public-key signing.key.pub",
+        task=CHECK,
+    )
+    add(
+        app,
+        reads_a_table(attack),
+        "sfumato attack out",
+        "sfumato attack out --with people.csv",
+        "sfumato attack out --earlier last-year",
+        "sfumato attack out --with people.csv --attack 'Minimality(value=\"HIV\")'",
+        task=CHECK,
+    )
 
 
 def verify(
@@ -39,11 +56,13 @@ def verify(
         str | None, typer.Option("--data", help="Where the rows are that were published into a database: its URL or file.")
     ] = None,
     table: Annotated[str | None, typer.Option("--table", help="The table of --data.")] = None,
+    strict: Strict = False,
     json: Json = False,
     *,
     reading: PlainDict,
 ) -> None:
     """Check a release from its files: digests, signature, and every claim that can be measured or looked up again."""
+    from sfumato.workflow.verdicts import verification_verdict
     from sfumato.workflow.verifying.verify import verify as run
 
     verification = run(
@@ -57,9 +76,10 @@ def verify(
         table=table,
         **reading,
     )
-    answer(verification.to_mapping(), verification.explain(), json)
-    if not verification.accepted:
-        raise typer.Exit(1)
+    headline = verification_verdict(verification)
+    facts = {**verification.to_mapping(), "headline": headline.word}  # its own verdict is one of eight words
+    findings = verification.explain().removesuffix(verification.sentence).splitlines()
+    conclude(facts, findings, headline, json, strict=strict, failed=not verification.accepted)
 
 
 def attack(
@@ -103,6 +123,7 @@ def attack(
         typer.Option("--data", help="Where the rows of a release are that was published into a database: its URL or file."),
     ] = None,
     data_table: Annotated[str | None, typer.Option("--data-table", help="The table of --data.")] = None,
+    strict: Strict = False,
     json: Json = False,
     quiet: Quiet = False,
     *,
@@ -117,19 +138,19 @@ def attack(
     from sfumato.workflow.attacking.releases import attack as run_attacks
     from sfumato.workflow.attacking.releases import stated
     from sfumato.workflow.earlier.read_alike import read_described
+    from sfumato.workflow.verifying.verify import certificate_of
 
     if folder.endswith(".json"):
         if register or schema or table or earlier or only or aligned or key or data or data_table or reading:
-            raise ParameterError("a file that describes an attack must hold everything about it; leave the options out")
-        results = [attack_outputs(folder)]
-        answer({"file": folder, "attacks": results}, _lines(results), json)
+            raise Misuse("a file that describes an attack must hold everything about it; leave the options out")
+        _conclude({"file": folder}, [attack_outputs(folder)], None, json, strict)
         return
     if schema and register is None:
-        raise ParameterError("--schema describes the register: pass that with --with")
+        raise Misuse("--schema describes the register: pass that with --with")
     if table and register is None:
-        raise ParameterError("--table names a table of the register's database: pass that with --with")
+        raise Misuse("--table names a table of the register's database: pass that with --with")
     if reading and register is None:
-        raise ParameterError("how texts are read is about the register: pass that with --with")
+        raise Misuse("how texts are read is about the register: pass that with --with")
     people = None
     if register is not None and schema:
         described = Schema.load(schema)
@@ -154,11 +175,20 @@ def attack(
             complain(f"notice: {each.message}")
         else:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    results = [stated(result) for result in outcomes]
-    answer({"folder": folder, "attacks": results}, _lines(results), json)
+    claims = certificate_of(folder).to_mapping()["claims"]
+    _conclude({"folder": folder}, [stated(result) for result in outcomes], claims, json, strict)
 
 
-def _lines(results: list[dict[str, Any]]) -> list[str]:
+def _conclude(about: PlainDict, results: list[PlainDict], claims: Iterable[Plain] | None, json: bool, strict: bool) -> None:
+    """The results, the one with the greatest gain first, and the verdict on all of them, which ends what is shown."""
+    from sfumato.workflow.verdicts import attack_verdict, by_gain, gain
+
+    verdict = attack_verdict(results, claims)
+    ordered = [{**each, "gain": gain(each)} for each in by_gain(results)]
+    conclude({**about, "attacks": ordered}, _lines(ordered), verdict, json, strict=strict, last=True)
+
+
+def _lines(results: list[PlainDict]) -> list[str]:
     from sfumato.report.wording import counted
 
     if not results:
@@ -176,7 +206,13 @@ def _lines(results: list[dict[str, Any]]) -> list[str]:
         about, sure = ("roughly ", "estimated") if estimated else ("", f"95 % interval {low} to {high}")
         lines += [
             f"{result['attack']}: success {about}{percent(result['success'])} ({sure}), "
-            f"blind guessing {about}{percent(result['baseline'])}, {about}{counted(result['targets'], 'target')}",
+            f"blind guessing {about}{percent(result['baseline'])}, gain {about}{_signed(result['gain'])}, "
+            f"{about}{counted(result['targets'], 'target')}",
             f"  {result['finding']}",
         ]
     return lines
+
+
+def _signed(gain: float) -> str:
+    """A gain in per cent; below 0 where guessing does better."""
+    return percent(gain) if gain >= 0 else f"−{percent(-gain)}"

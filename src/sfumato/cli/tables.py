@@ -1,4 +1,4 @@
-"""Commands about a table that is not published yet: inspect, protect, check."""
+"""Commands about a table that is to be published: protect it, check it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli import defaults
+from sfumato.cli.help import CHECK, PUBLISH, add
 from sfumato.cli.keys import propose
-from sfumato.cli.output import Json, Quiet, answer, complain, shown_progress, table_lines
+from sfumato.cli.output import Json, Quiet, Strict, complain, conclude, shown_progress, table_lines
 from sfumato.cli.reading import reads_a_table
-from sfumato.core.errors import ParameterError
+from sfumato.cli.usage import Misuse
 from sfumato.core.plain_data import PlainDict
-from sfumato.core.texts import percent
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sfumato.workflow.labels import Called
     from sfumato.workflow.recipe import Recipe
 
 Schema = Annotated[str | None, typer.Option("--schema", "-s", help="The schema (TOML) of the table.")]
@@ -44,87 +46,22 @@ _OF_THIS_RUN = "output format overwrite ledger draft seed sign write destination
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command()(reads_a_table(inspect))
-    app.command()(reads_a_table(protect))
-    app.command()(reads_a_table(check))
-
-
-def inspect(
-    source: Annotated[str, typer.Argument(help="A file, or the URL of a database.")],
-    table: Annotated[str | None, typer.Option("--table", help="The table of the database.")] = None,
-    schema_out: Annotated[
-        str | None,
-        typer.Option("--schema-out", "-o", help="Where to write the starting schema; by default the source's name with .toml."),
-    ] = None,
-    no_schema: Annotated[bool, typer.Option("--no-schema", help="Write no schema.")] = False,
-    schema: Annotated[
-        str | None,
-        typer.Option("--schema", help="A schema to check: counts the values that cannot be read as their declared type."),
-    ] = None,
-    quasi: Annotated[
-        list[str] | None,
-        typer.Option("--quasi", help="A column to generalise, where you have decided which; other suggested ones become plain."),
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the schema file, and what was edited in it.")] = False,
-    json: Json = False,
-    *,
-    reading: PlainDict,
-) -> None:
-    """Profile a table: what each column holds, who stands out, and a schema to start from; or check a schema against it."""
-    from sfumato.data.profiling.suggested_schema import proposal_reasons, with_quasi
-    from sfumato.report.wording import counted
-    from sfumato.workflow.inspect import about_many, dataset_id
-    from sfumato.workflow.inspect import inspect as run
-    from sfumato.workflow.recipe import without_secrets
-
-    kept = None
-    if schema_out is None and schema is None and not no_schema:
-        schema_out = f"{dataset_id(source, table)}.toml"
-        if Path(schema_out).exists() and not overwrite:
-            kept, schema_out = schema_out, None
-    described = {} if schema is None else {"schema": schema}
-    profile = run(source, schema_out=schema_out, table=table, overwrite=overwrite, quasi=quasi, **described, **reading)
-    profile = with_quasi(profile, quasi)
-    reasons = proposal_reasons(profile) if schema is None else {}
-    many = [] if quasi is not None else about_many(profile)
-    facts = {**profile.to_mapping(), "schema_file": schema_out, "proposals": reasons, "many": many}
-    rows = [
-        (
-            column["name"],
-            str(column["type"]),
-            f"{column['distinct']:,}",
-            percent(column["unique_share"]),
-            column["role"],
-            column["reason"],
-        )
-        for column in facts["columns"]
-    ]
-    lines = [f"{counted(facts['rows'], 'record')}, {counted(len(rows), 'column')}", ""]
-    by_unit = any(column["role"] == "unit" for column in facts["columns"])
-    unique = "of one unit only" if by_unit else "unique"
-    lines += table_lines(("column", "type", "distinct", unique, "suggested role", "because"), rows)
-    lines += ["", *_standing_out(facts)]
-    lines += [
-        f"read: {key} = {_shown(facts['read'][key])} ({why})"
-        for key, why in facts["read_because"].items()
-        if why and key in facts["read"]
-    ]
-    lines += [f"decide: {question}" for question in facts["questions"]]
-    lines += [f"many: {text}" for text in many]
-    lines += [f"proposed: '{name}': {reason}" for name, reason in reasons.items()]
-    lines += [f"unit: {facts['unit'] or 'none named'}; {facts['unit_reason']}"]
-    lines += [f"note: {note}" for note in facts.get("notes", ())]
-    lines += [] if schema is None else ["every value can be read as the type that the schema declares"]
-    if kept is not None:
-        lines += ["", f"'{kept}' exists already and was kept; --schema-out names another file, --overwrite replaces it"]
-    if schema_out is not None:
-        of_table = [] if table is None else ["--table", table]
-        lines += [
-            "",
-            f"wrote {schema_out}; check every role in it, then: "
-            f"{shlex.join(['sfumato', 'protect', without_secrets(source), *of_table, '--schema', schema_out, '--k', '5'])}",
-        ]
-    answer(facts, lines, json)
+    add(
+        app,
+        reads_a_table(protect),
+        "sfumato protect people.csv --schema people.toml --k 5 --l diagnosis=2",
+        "sfumato protect people.csv --schema people.toml --method 'KAnonymity(k=10) by Mondrian'",
+        "sfumato protect people.csv --schema people.toml --method 'Mdav(k=5)' --output masked",
+        "sfumato protect recipe.toml --overwrite",
+        task=PUBLISH,
+    )
+    add(
+        app,
+        reads_a_table(check),
+        "sfumato check released.csv --schema people.toml",
+        "sfumato check released.csv --schema people.toml --k 5 --l diagnosis=2 --original people.csv",
+        task=CHECK,
+    )
 
 
 def protect(
@@ -135,7 +72,13 @@ def protect(
     t: T = None,
     guarantee: Guarantees = None,
     method: Annotated[
-        str | None, typer.Option("--method", "-m", help="A search or a mask, as 'Lattice, suppression=0.05' or 'Mdav(k=5)'.")
+        str | None,
+        typer.Option(
+            "--method",
+            "-m",
+            help="A search or a mask, as 'Lattice, suppression=0.05' or 'Mdav(k=5)', or what compare prints, as "
+            "'KAnonymity(k=10) by Mondrian' and 'RankSwapping(p=25) + Pram(stay=0.8)'.",
+        ),
     ] = None,
     least_level: Annotated[
         list[str] | None,
@@ -194,6 +137,7 @@ def protect(
     engine: Annotated[
         str | None, typer.Option("--engine", help="Where a file is read: memory, or duckdb, which leaves its rows in it.")
     ] = None,
+    strict: Strict = False,
     json: Json = False,
     quiet: Quiet = False,
     *,
@@ -203,11 +147,12 @@ def protect(
     from sfumato.data.readers.read_result import NAMED_BY_A_RECORD, are_numbers
     from sfumato.engines.write import DEFAULT_TABLE
 
-    described = None if method is None else _inline(method)
+    said = None if method is None else _called(method)
+    besides = () if said is None else said.guarantees
     options: dict[str, Any] = {
         "schema": schema,
-        "guarantee": _promises(k, l, t, guarantee) or None,
-        "method": described,
+        "guarantee": [*_promises(k, l, t, guarantee), *besides] or None,
+        "method": None if said is None else _entry(said),
         "least_level": _levels(least_level, "--least-level"),
         "greatest_level": _levels(greatest_level, "--greatest-level"),
         "output": output,
@@ -229,13 +174,19 @@ def protect(
         "engine": engine,
         "read": reading or None,
     }
-    recipe = _recipe(source, {name: value for name, value in options.items() if value is not None})
+    recipe = _recipe(source, {name: value for name, value in options.items() if value is not None}, json)
+    if said is not None and len(said.methods) > 1 and not all(each.get("columns") for each in said.methods):
+        recipe = _with_columns(recipe, said)
+    if not json:
+        _warn_before(recipe)
     with shown_progress(json, quiet) as progress:
         release = recipe.run(progress)
     from sfumato.report.summary import summary, summary_lines
+    from sfumato.workflow.verdicts import release_verdict
 
     folder = recipe.destination_folder() or (None if recipe.output is None else recipe.place(recipe.output))
-    facts, lines = summary(release, folder), summary_lines(release, folder)
+    verdict = release_verdict(release)
+    facts, lines = summary(release, folder), summary_lines(release, folder, verdict.warnings)
     if recipe.write is not None:
         place = recipe.to_mapping()["write"]["to"]  # without its password
         facts["written"] = {"to": place, "table": recipe.write.table}
@@ -258,7 +209,47 @@ def protect(
         lines.append("draft     nothing was entered; without --draft the release is made that may be given away")
     elif folder is not None:
         propose(facts, lines, recipe.sign)
-    answer(facts, lines, json)
+    conclude(facts, lines, verdict, json, strict=strict)
+
+
+def _called(text: str) -> Called:
+    """What `--method` calls for: every name is looked up before anything else is asked for."""
+    from sfumato.core import registry
+    from sfumato.workflow.labels import called
+
+    said = called(text)
+    if not said.methods:
+        name = said.guarantees[0]["name"]
+        raise Misuse(f"{name} is a guarantee: write --guarantee '{text}', or '{text} by Mondrian' with a search of your choice")
+    for entry in said.methods:
+        registry.find("method" if len(said.methods) == 1 else "mask", entry["name"])
+    return said
+
+
+def _entry(said: Called) -> PlainDict:
+    """The method of a recipe."""
+    return said.methods[0] if len(said.methods) == 1 else {"name": "Combined", "masks": list(said.methods)}
+
+
+def _with_columns(recipe: Recipe, said: Called) -> Recipe:
+    """The recipe with the columns of masks that share the quasi-identifiers: it says which mask changed what."""
+    from sfumato.core import registry
+    from sfumato.masking.base import Mask
+    from sfumato.workflow.comparing.grid import Shared, placed
+
+    mask = placed(Shared(tuple(registry.make("mask", each) for each in said.methods)), recipe.people())
+    return recipe.with_changes({"method": mask.described()}) if isinstance(mask, Mask) else recipe
+
+
+def _warn_before(recipe: Recipe) -> None:
+    """What is known to be missing before the long work: a sensitive column about which nothing is promised."""
+    from sfumato.data.schema import Schema as Description
+    from sfumato.workflow.verdicts import unpromised
+
+    place = Path(recipe.place(recipe.schema_file))
+    if place.is_file():
+        for warning in unpromised(Description.load(place), recipe.guarantees()):
+            complain(f"warning: {warning}")
 
 
 def check(
@@ -274,6 +265,7 @@ def check(
         int | None,
         typer.Option("--show-failing", min=1, help="Show this many failing classes per guarantee (for the owner only)."),
     ] = None,
+    strict: Strict = False,
     json: Json = False,
     *,
     reading: PlainDict,
@@ -281,6 +273,7 @@ def check(
     """Measure every guarantee on a table and explain what each number means."""
     from sfumato.workflow import named
     from sfumato.workflow.check import check as run
+    from sfumato.workflow.verdicts import check_verdict
 
     entries = _promises(k, l, t, guarantee)
     guarantees = named.guarantees(entries, "command line") if entries else None
@@ -290,30 +283,29 @@ def check(
         failing = measured.failing_by_guarantee(show_failing)
         facts["failing"] = {name: classes.to_pylist() for name, classes in failing.items()}
         lines += _failing_lines(failing)
-    answer(facts, lines, json)
-    if not measured.holds:
-        raise typer.Exit(1)
+    conclude(facts, lines, check_verdict(measured), json, strict=strict, failed=not measured.holds)
 
 
-def _recipe(source: str, options: dict[str, Any]) -> Recipe:
+def _recipe(source: str, options: dict[str, Any], as_json: bool) -> Recipe:
     from sfumato.core import registry
     from sfumato.workflow.recipe import LEDGER, Recipe
 
     if Path(source).suffix == ".toml":
         loaded = Recipe.load(source, notice=lambda hint: complain(f"notice: {hint}"))
+        options = defaults.beside_a_recipe(options, loaded.model_fields_set, as_json=as_json)
         extra = set(options) - {*_OF_THIS_RUN}
         if extra:
             named = ", ".join(_option(name) for name in sorted(extra))
-            raise ParameterError(f"a recipe says this itself: leave out {named}, or edit the recipe.")
+            raise Misuse(f"a recipe says this itself: leave out {named}, or edit the recipe.")
         if "read" in options:
             options = {**options, "read": loaded.read.overridden(options["read"]).to_mapping()}
         return loaded.with_changes({name: _from_here(name, value) for name, value in options.items()})
     needed = {"schema": "--schema"}
     if not registry.has("mask", (options.get("method") or {}).get("name")):
-        needed["guarantee"] = "--k, --l, --t or --guarantee"
+        needed["guarantee"] = "a promise (--k, --l, --t or --guarantee)"
     missing = [option for name, option in needed.items() if name not in options]
     if missing:
-        raise ParameterError(f"protecting a table needs {' and '.join(missing)}; or name a recipe (a .toml file).")
+        raise Misuse(f"protecting a table needs {' and '.join(missing)}; or name a recipe (a .toml file).")
     usual = {"output": "out", "ledger": LEDGER}
     recipe = Recipe.parse({"data": source, **usual, **options}, folder=Path.cwd(), name="command line")
     if "output" not in options and recipe.destination_folder() is not None:  # the destination is the folder of the release
@@ -341,7 +333,7 @@ def _promises(
     for text in diversity or ():
         attribute, number = _pair(text, "--l")
         if not number.is_integer():
-            raise ParameterError("--l takes a whole number, as ATTRIBUTE=3. For another reading use --guarantee.")
+            raise Misuse("--l takes a whole number, as ATTRIBUTE=3. For another reading use --guarantee.")
         entries.append({"name": "DistinctLDiversity", "l": int(number), "attribute": attribute})
     for text in closeness or ():
         attribute, number = _pair(text, "--t")
@@ -356,13 +348,13 @@ def _pair(text: str, option: str) -> tuple[str, float]:
             raise ValueError
         return attribute, float(number)
     except ValueError:
-        raise ParameterError(f"{option} is written as ATTRIBUTE=NUMBER, for instance {option} occupation=3") from None
+        raise Misuse(f"{option} is written as ATTRIBUTE=NUMBER, for instance {option} occupation=3") from None
 
 
 def _levels(texts: list[str] | None, option: str) -> dict[str, int] | None:
     levels = dict(_pair(text, option) for text in texts or ())
     if not all(level.is_integer() and level >= 0 for level in levels.values()):
-        raise ParameterError(f"{option} takes a whole number of at least 0, for instance {option} age=1")
+        raise Misuse(f"{option} takes a whole number of at least 0, for instance {option} age=1")
     return {name: int(level) for name, level in levels.items()} or None
 
 
@@ -381,7 +373,7 @@ def _checks(attacks: list[str] | None, utility: list[str] | None, risk: list[str
 def _write(to: str | None, table: str | None, overwrite: bool) -> dict[str, Any] | None:
     if to is None:
         if table is not None or overwrite:
-            raise ParameterError("--write-table and --write-overwrite say how --write-to writes; give --write-to as well.")
+            raise Misuse("--write-table and --write-overwrite say how --write-to writes; give --write-to as well.")
         return None
     return {"to": to, "overwrite": overwrite, **({} if table is None else {"table": table})}
 
@@ -392,25 +384,4 @@ def _failing_lines(failing: dict[str, pa.Table]) -> list[str]:
         rows = [tuple("" if cell is None else str(cell) for cell in row.values()) for row in classes.to_pylist()]
         lines += ["", f"Failing classes of {name}, the smallest first (for your eyes only):"]
         lines += table_lines(tuple(classes.column_names), rows)
-    return lines
-
-
-def _shown(value: Any) -> str:
-    return ", ".join(map(repr, value)) if isinstance(value, list) else repr(value)
-
-
-def _standing_out(facts: dict[str, Any]) -> list[str]:
-    lines = []
-    unit = facts["unit"] if any(column["role"] == "unit" for column in facts["columns"]) else None
-    counted = f", counted in '{unit}'" if unit else ""
-    alone = f"of one '{unit}' only in their" if unit else "alone in their"
-    if facts.get("k") is not None:
-        lines.append(f"k of the raw table over the suggested quasi-identifiers{counted}: {facts['k']:,}")
-    for combination in facts.get("combinations", ())[:5]:
-        names = ", ".join(combination["columns"])
-        lines.append(f"{percent(combination['unique_share'])} of the records are {alone} combination of {names}")
-    telling = [(name, count) for name, count in facts.get("contributions", {}).items() if count][:5]
-    if telling:
-        listed = ", ".join(f"{name} ({count:,})" for name, count in telling)
-        lines.append(f"columns that single people out most (records unique only because of them): {listed}")
     return lines

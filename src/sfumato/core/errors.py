@@ -33,6 +33,7 @@ the warnings.
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -160,9 +161,19 @@ class VerificationFailed(GuaranteeNotMet):
 
 
 class BudgetRefused(SfumatoError):
-    """The ledger does not grant it."""
+    """The ledger does not grant it; `advice` says what the owner may do about it, and `command` is what is typed then."""
 
     exit_code = 3
+
+    def __init__(self, message: str = "", advice: str = "", command: str = "") -> None:
+        super().__init__(f"{message.rstrip('.')}. {advice}: {command}" if command else message)
+        self.message, self.advice, self.command = message, advice, command
+
+    def at(self, ledger: str) -> BudgetRefused:
+        """The same with the ledger that the command is about."""
+        return (
+            BudgetRefused(self.message, self.advice, f"{self.command} --ledger {shlex.quote(ledger)}") if self.command else self
+        )
 
 
 class LedgerError(SfumatoError):

@@ -22,7 +22,7 @@ def exact(written: Number, name: str) -> Fraction:
     value = written if type(written) in (int, float, str, Fraction) else python_number(written)
     value = str(value) if isinstance(value, decimal.Decimal) else value
     if isinstance(value, bool) or not isinstance(value, (int, str, float, Fraction)):
-        raise ParameterError(f"{name} must be a number, a decimal in quotes or a Fraction")
+        raise ParameterError(f"{name} must be a number, a decimal in quotes or a fraction such as 1/3")
     # Bounded before parsing: "1e999999999" would otherwise become a number that fills the memory.
     exponent = re.search(r"[eE]([+-]?[0-9_]+)\s*$", value) if isinstance(value, str) else None
     if isinstance(value, str) and (len(value) > 100 or (exponent and len(exponent[1]) > 4)):
@@ -43,6 +43,12 @@ def shown(value: Fraction) -> str:
         return ("-" if value < 0 else "") + f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
     text = f"{value.numerator}/{value.denominator}"
     return text if len(text) <= 40 else f"about {float(value):.6g}"
+
+
+def exactly_shown(value: Fraction) -> str:
+    """The number as it can be typed, with all its digits: a decimal where it ends within twelve places, else the fraction."""
+    text = shown(value)
+    return text if not text.startswith("about") else f"{value.numerator}/{value.denominator}"
 
 
 def rounded_to(digits: int, number: float, *, up: bool) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,20 +11,37 @@ from typing import Any
 
 from sfumato.core.errors import SfumatoError, as_name, forgetting
 from sfumato.core.plain_data import PlainDict
-from sfumato.core.plain_files import read_plain
+from sfumato.core.plain_files import MOST_TEXT_BYTES, read_plain
+from sfumato.core.texts import closest
 
 _MOST_BITS = 1000  # a larger whole number is beyond every floating-point number
 #: What validation calls a fault, and what the owner should read instead.
-_WORDS = {"missing": "is missing", "string_type": "must be text (in quotes)", "bool_type": "must be true or false"}
+_WORDS = {
+    "missing": "is missing",
+    "string_type": "must be text (in quotes)",
+    "string_too_short": "must not be empty",
+    "bool_type": "must be true or false",
+    "bool_parsing": "must be true or false",
+    "int_type": "must be a whole number",
+    "int_parsing": "must be a whole number",
+    "int_from_float": "must be a whole number",
+    "float_type": "must be a number",
+    "float_parsing": "must be a number",
+    "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "dict_type": "must be a table of keys and values",
+    "model_type": "must be a table of keys and values",
+    "mapping_type": "must be a table of keys and values",
+}
 #: The form of texts that have one, by key.
 _FORMS = {"ledger": "must be the id of a ledger, 32 hexadecimal digits"}
 
 
 @forgetting()
-def load_toml(path: Path, error: type[SfumatoError], what: str, start: str) -> PlainDict:
+def load_toml(path: Path, error: type[SfumatoError], what: str, start: str, *, limit: int = MOST_TEXT_BYTES) -> PlainDict:
     """The content of a TOML file; `start` tells where to get one from."""
     try:
-        return parse_toml(read_plain(path, error, what=f"{what} file").decode("utf-8"))
+        return parse_toml(read_plain(path, error, limit=limit, what=f"{what} file").decode("utf-8"))
     except FileNotFoundError:
         raise error(f"there is no {what} file '{path}'. {start}") from None
     except UnicodeDecodeError as fault:
@@ -76,7 +92,7 @@ def readable(
     sentences = []
     for fault in faults:
         place = ".".join(as_name(part).strip("'") for part in fault["loc"]) or what
-        text = _WORDS.get(str(fault["type"]), str(fault["msg"]).removeprefix("Value error, "))
+        text = _WORDS.get(str(fault["type"])) or _in_our_words(fault)
         if fault["type"] == "string_pattern_mismatch":
             text = _FORMS.get(str(fault["loc"][-1]), "is not written in the form that it needs")
         if fault["type"] == "extra_forbidden":
@@ -85,13 +101,26 @@ def readable(
     return sentences
 
 
+def _in_our_words(fault: Mapping[str, object]) -> str:
+    """What validation says, as a sentence about a key."""
+    text, about = str(fault["msg"]), fault.get("ctx")
+    if fault["type"] in ("too_long", "too_short") and isinstance(about, Mapping):
+        most, least = about.get("max_length"), about.get("min_length")
+        return f"must have {f'at most {most}' if fault['type'] == 'too_long' else f'at least {least}'} entries"
+    plain = text.removeprefix("Value error, ")
+    ours = (("Input should be ", "must be "), (" a valid ", " a "), ("greater than or equal to", "at least"))
+    for theirs, instead in (*ours, ("less than or equal to", "at most"), ("greater than", "above"), ("less than", "below")):
+        plain = plain.replace(theirs, instead) if text.startswith("Input should be ") else plain
+    return plain
+
+
 def _unknown(key: str, keys: Iterable[str], above: set[str], sections: Mapping[str, str]) -> str:
     """A key that is not known where it stands."""
     if key in sections and key not in above:
         return f"unknown key here; it belongs below [{sections[key]}]"
     if key in above:
         return "unknown key here; it belongs at the top of the file, above the first line in [brackets]"
-    near = difflib.get_close_matches(key, [name for name in keys if name != key], n=1)
-    if key not in keys and near:
-        return f"unknown key; did you mean '{near[0]}'?"
+    near = closest(key, keys)
+    if key not in keys and near is not None:
+        return f"unknown key; did you mean '{near}'?"
     return "unknown key here; remove it" if key in keys else "unknown key; remove it or correct its spelling"

@@ -7,7 +7,6 @@ A method is a frozen dataclass whose constructor only stores and validates; `par
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from collections.abc import Mapping
 from fractions import Fraction
 from numbers import Real
@@ -15,6 +14,7 @@ from typing import TypeVar, get_args, get_type_hints
 
 from sfumato.core.declared import name_of_now
 from sfumato.core.errors import InputError, ParameterError, all_at_once, as_name, forgetting
+from sfumato.core.texts import closest
 
 T = TypeVar("T")
 _LARGEST = 10**300
@@ -38,8 +38,8 @@ def build(cls: type[T], values: Mapping[str, object]) -> T:
     faults = [name_of_now(cls, name) for name in values if name in former]
     for name in values:
         if name not in fields and name not in former:
-            near = difflib.get_close_matches(name, [each for each in fields if each != name], n=1)
-            hint = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(fields) or 'none'}"
+            near = closest(name, fields)
+            hint = f"; did you mean '{near}'?" if near is not None else f"; it has {', '.join(fields) or 'none'}"
             faults.append(f"unknown parameter {as_name(name)}{hint}")
     stated = {former.get(name, name) for name in values}
     for name, field in fields.items():

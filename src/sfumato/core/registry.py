@@ -7,7 +7,6 @@ says so.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import inspect
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from typing import Any
 from sfumato.core.errors import ParameterError, RecipeError, as_name
 from sfumato.core.lazy import Kind
 from sfumato.core.params import build
+from sfumato.core.texts import closest, with_article
 
 
 def find(kind: str, name: str) -> type[Any]:  # a class of that kind
@@ -32,9 +32,15 @@ def find(kind: str, name: str) -> type[Any]:  # a class of that kind
             if _belongs(candidate, each):
                 return candidate  # type: ignore[no-any-return]
     choices = names(kind)
-    near = difflib.get_close_matches(str(name), [each for each in choices if each != str(name)], n=1)
-    hint = f"Did you mean '{near[0]}'?" if near else f"There are: {', '.join(choices)}."
+    near = closest(str(name), choices)
+    hint = f"Did you mean '{near}'?" if near is not None else _elsewhere(kind, name) or f"There are: {', '.join(choices)}."
     raise RecipeError(f"unknown {kind} {as_name(name)}. {hint}")
+
+
+def _elsewhere(kind: str, name: object) -> str:
+    """What has this name among the other kinds, if anything has."""
+    other = next((each for each in _kinds() if each not in _parts(kind) and has(each, name)), None)
+    return "" if other is None else f"It is {with_article(other)}, and {with_article(kind)} is needed here."
 
 
 def has(kind: str, name: object) -> bool:
@@ -66,8 +72,9 @@ def make(kind: str, entry: object) -> Any:  # one of that kind
     if not isinstance(entry, (str, Mapping)):
         if any(_belongs(type(entry), each) for each in _parts(kind)):
             return entry
-        article = "an" if kind[0] in "aeiou" else "a"
-        raise ParameterError(f"{type(entry).__name__} is not {article} {kind}. Pass {kind}s, their names, or tables with a name.")
+        raise ParameterError(
+            f"{type(entry).__name__} is not {with_article(kind)}. Pass {kind}s, their names, or tables with a name."
+        )
     arguments = {"name": entry} if isinstance(entry, str) else dict(entry)
     name = arguments.pop("name", None)
     if not isinstance(name, str):

@@ -61,10 +61,24 @@ def nearest(word: str, words: Iterable[str], cutoff: float = 0.6) -> str:
     >>> nearest("Mdavv", ["Mdav", "VMdav"]), nearest("age", ["age"])
     (" (did you mean 'Mdav'?)", '')
     """
+    near = closest(word, words, cutoff)
+    return "" if near is None else f" (did you mean '{near}'?)"
+
+
+def closest(word: str, words: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The word that may be meant, however it is capitalised; None where none is near, and never the word itself.
+
+    >>> closest("MDAVV", ["Mdav", "Mondrian"]), closest("Mdav", ["Mdav"]), closest("Mdav", ["mdav"])
+    ('Mdav', None, 'mdav')
+    """
     import difflib
 
-    near = difflib.get_close_matches(word, [each for each in words if each != word], n=1, cutoff=cutoff)
-    return f" (did you mean '{near[0]}'?)" if near else ""
+    by_letters: dict[str, str] = {}
+    for each in words:
+        if each != word:
+            by_letters.setdefault(each.casefold(), each)
+    near = difflib.get_close_matches(word.casefold(), by_letters, n=1, cutoff=cutoff)
+    return by_letters[near[0]] if near else None
 
 
 def with_article(noun: str) -> str:

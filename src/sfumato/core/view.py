@@ -78,6 +78,8 @@ class Attack(Declared, ABC, Generic[V, K]):
     unasked: ClassVar[bool] = True
     #: What its success supposes, for the sentence about it.
     supposing: ClassVar[str] = ""
+    #: Whether it picks the record of a person, which a promise of k records allows once in k times.
+    identifies: ClassVar[bool] = False
     #: Whether it exploits what is published about the method.
     knows_the_method: ClassVar[bool] = False
     #: Whether it takes rows by their groups, with how many records each stands for (`ReleasedTable.counts`).

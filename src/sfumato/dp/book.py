@@ -7,7 +7,6 @@ Both answer the same calls. An account without a ledger protects nobody from a s
 from __future__ import annotations
 
 import os
-import shlex
 import threading
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from typing import Protocol
 
 from sfumato.core.errors import BudgetRefused, Cancelled, ParameterError, SfumatoWarning, SourceError, TimedOut, raise_alone
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
-from sfumato.ledger.accounts import Account, Charge, Charges, Reservation, StoredAnswer, agreed
+from sfumato.ledger.accounts import Account, Charge, Charges, Reservation, StoredAnswer, agreed, not_granted
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.ledger import Ledger
 
@@ -101,7 +100,7 @@ class OwnBook:
             if question_digest in self._answers:
                 return Reservation("", dataset, analyst, question_digest, charge, self._answers[question_digest])
             protected = agreed(self._account.protected, charge.protected, dataset)
-            self._account = replace(self._account.charged(charge.loss), protected=protected)
+            self._account = replace(_charged(self._account, charge.loss), protected=protected)
             self._charges += (charge.loss,)
         return Reservation("own", dataset, analyst, question_digest, charge)
 
@@ -149,7 +148,7 @@ class LoweredBook:
         if stored is not None:
             return Reservation("", dataset, analyst, question_digest, charge, stored)
         with self._lock:
-            charged = self._account.charged(charge.loss)
+            charged = _charged(self._account, charge.loss)
             reservation = self._book.reserve(dataset, analyst, charge, question_digest)
             if reservation.answer is None:
                 self._account = charged
@@ -186,6 +185,16 @@ class LoweredBook:
     def charges(self, dataset: str, analyst: str) -> Charges:
         """All that the analyst was charged in the ledger, in this session and others."""
         return self._book.charges(dataset, analyst)
+
+
+def _charged(account: Account, loss: LossAmount) -> Account:
+    """The account of a session after a spend; where it refuses, no ledger can grant more."""
+    try:
+        return account.charged(loss)
+    except BudgetRefused as refused:
+        raise BudgetRefused(
+            f"{refused.message}. This is the budget of the session itself: its budget= has to allow it, in the right kind"
+        ) from None
 
 
 def other_ledgers(named: Iterable[str | None], ledger: Ledger | None) -> list[str]:
@@ -227,8 +236,8 @@ def open_book(
     if amount is None:
         return opened, opened
     if not opened.first_grant(dataset, analyst, amount) and opened.remaining(dataset, analyst) is None:
-        raise BudgetRefused(
-            f"no budget was granted to '{analyst}' on dataset '{dataset}', and a session cannot grant itself one. "
-            f"The owner grants it with: sfumato ledger grant {shlex.quote(dataset)} {shlex.quote(analyst)} --epsilon 1"
+        refused = not_granted(dataset, analyst, amount)
+        raise BudgetRefused(f"{refused.message}, and a session cannot grant itself one", refused.advice, refused.command).at(
+            opened.description
         )
     return LoweredBook(opened, amount), opened

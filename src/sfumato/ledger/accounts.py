@@ -23,13 +23,23 @@ from sfumato.core.errors import BudgetRefused, ParameterError
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee, Neighbours, PureDP
 from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Made
-from sfumato.ledger.amounts import LossAmount
+from sfumato.ledger.amounts import SYMBOLS, Kind, LossAmount
 from sfumato.ledger.chain import NAME_LIMIT
 
 State = Literal["reserved", "committed", "rolled back"]
 
+#: The option of a question for each kind of loss, and the argument in Python.
+_ASKED_WITH: dict[Kind, str] = {
+    "pure": "--epsilon (epsilon=)",
+    "approx": "--epsilon and --delta (epsilon=, delta=)",
+    "zcdp": "--rho (rho=)",
+}
 #: The account of a cap: what everybody together may spend on a dataset. No analyst has this name.
 EVERYBODY = "*"
+
+
+#: What the owner may do where a budget is about something else.
+_OWNER_CHANGES = "Or have the owner change what the budget is about, which carries over what was spent"
 
 
 def _printable(name: str) -> str:
@@ -211,28 +221,56 @@ class Account:
 
     def charged(self, loss: LossAmount) -> Account:
         """The account after a further spend, or a refusal that says which account is short."""
-        try:
-            spent = self.spent.plus(loss)
-        except BudgetRefused as refused:
-            raise BudgetRefused(f"the cap for everybody together: {refused}" if self.is_cap else str(refused)) from None
+        if not loss.converts_to(self.granted.kind):
+            raise self._of_another_kind(loss)
+        spent = self.spent.plus(loss)
         if not spent.within(self.granted):
             short, of = ("cap for everybody together", "cap") if self.is_cap else ("budget", "grant")
             if not self.spent.within(self.granted):
                 raise BudgetRefused(
                     f"nothing is left of the {short}: what was spent amounts to {self.spent} about {self.protected}, more than "
-                    f"the {of} of {self.granted}. Reuse an answer given before (it costs nothing), or ask the owner for a "
-                    f"larger {of}."
+                    f"the {of} of {self.granted}. Reuse an answer given before (it costs nothing)",
+                    "The owner allows enough with",
+                    self._grant(spent),
                 )
             raise BudgetRefused(
                 f"the {short} does not suffice: the question costs {loss.converted(self.granted.kind)}, "
                 f"and {self.remaining} is left of a {of} of {self.granted}. "
-                f"Ask for less, reuse an answer given before (it costs nothing), or ask the owner for a larger {of}."
+                "Ask for less, or reuse an answer given before (it costs nothing)",
+                "The owner allows enough with",
+                self._grant(spent),
             )
         return replace(self, spent=spent)
+
+    def _grant(self, amount: LossAmount) -> str:
+        """What the owner types to allow this much in all."""
+        whom = "cap" if self.is_cap else "grant"
+        names = [self.dataset] if self.is_cap else [self.dataset, self.analyst]
+        return f"sfumato ledger {whom} {shlex.join(names)} {amount.options}"
+
+    def _of_another_kind(self, loss: LossAmount) -> BudgetRefused:
+        """A loss that cannot be stated in the kind of the grant: the grant can, where what was spent can."""
+        kind = self.granted.kind
+        whose = "the cap for everybody together: it" if self.is_cap else "the budget"
+        options = " or ".join(dict.fromkeys(_ASKED_WITH[each] for each in ("pure", kind)))
+        text = f"{whose} is held in {SYMBOLS[kind]}, and {loss} has no exact counterpart in it. Ask with {options}"
+        if not self.spent.converts_to(loss.kind) and self.spent != LossAmount.nothing(kind):
+            return BudgetRefused(f"{text}; {self.spent} is spent, which cannot be restated in {SYMBOLS[loss.kind]}")
+        spent = self.spent.converted(loss.kind) if self.spent.converts_to(loss.kind) else LossAmount.nothing(loss.kind)
+        return BudgetRefused(text, f"The owner allows enough in {SYMBOLS[loss.kind]} with", self._grant(spent.plus(loss)))
 
     def refunded(self, loss: LossAmount) -> Account:
         """The account after a reservation was rolled back."""
         return replace(self, spent=self.spent.minus(loss))
+
+
+def not_granted(dataset: str, analyst: str, asked: LossAmount) -> BudgetRefused:
+    """What is said to an analyst without a grant, who asks for this much."""
+    return BudgetRefused(
+        f"no budget was granted to '{analyst}' on dataset '{dataset}'",
+        "The owner grants it with",
+        f"sfumato ledger grant {shlex.join([dataset, analyst])} {asked.options}",
+    )
 
 
 def agreed(budget: Protected | None, asked: Protected, dataset: str) -> Protected:
@@ -242,7 +280,9 @@ def agreed(budget: Protected | None, asked: Protected, dataset: str) -> Protecte
     if budget.unit == asked.unit:
         raise BudgetRefused(
             f"the budget on dataset '{dataset}' is about {budget}, and this would be about {asked}: such losses do not add up. "
-            f"Ask with neighbours='{budget.neighbours}', or {_owner_changes(dataset, budget, asked)}"
+            f"Ask with neighbours='{budget.neighbours}'",
+            _OWNER_CHANGES,
+            change_command(dataset, budget, asked),
         )
     advice = (
         "Ask about each record: unit='record' or --unit record, and no role = \"unit\" in the schema"
@@ -251,7 +291,9 @@ def agreed(budget: Protected | None, asked: Protected, dataset: str) -> Protecte
     )
     raise BudgetRefused(
         f"the budget on dataset '{dataset}' protects one {budget.unit}, and this would protect one {asked.unit}: losses about "
-        f"different units do not add up. {advice}, or {_owner_changes(dataset, budget, asked)}"
+        f"different units do not add up. {advice}",
+        _OWNER_CHANGES,
+        change_command(dataset, budget, asked),
     )
 
 
@@ -259,8 +301,9 @@ def restated(budget: Protected | None, stated: Protected, dataset: str, *, spent
     """What the budget is about once the owner says so: anything, as long as nothing was spent on something else."""
     if spent and budget is not None and budget != stated:
         raise BudgetRefused(
-            f"what was spent on dataset '{dataset}' is about {budget}, so that a grant cannot make its budget be about {stated}. "
-            f"Grant without a unit, or carry over what was spent: {change_command(dataset, budget, stated)}"
+            f"what was spent on dataset '{dataset}' is about {budget}, so that a grant cannot make its budget be about {stated}",
+            "Grant without a unit, or carry over what was spent",
+            change_command(dataset, budget, stated),
         )
     return stated
 
@@ -271,10 +314,3 @@ def change_command(dataset: str, before: Protected, after: Protected) -> str:
     relation = "" if after.neighbours == "add_remove" else f" --neighbours {after.neighbours}"
     most = " --rows-per-unit MOST" if members else ""
     return f"sfumato ledger unit {shlex.quote(dataset)} --unit {shlex.quote(after.unit)}{relation}{most}"
-
-
-def _owner_changes(dataset: str, before: Protected, after: Protected) -> str:
-    return (
-        "have the owner change what the budget is about, which carries over what was spent: "
-        f"{change_command(dataset, before, after)}"
-    )

@@ -18,13 +18,15 @@ from typing import Annotated, Any, Literal
 
 from sfumato.core.declared import Declared
 from sfumato.core.errors import BudgetRefused, ParameterError
-from sfumato.core.exact import Number, exact, shown
+from sfumato.core.exact import Number, exact, exactly_shown, shown
 from sfumato.core.guarantees.loss import RECORD, ApproxDP, ConcentratedDP, LossGuarantee, Neighbours, PureDP
 from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import Range, Refused
 
 Kind = Literal["pure", "approx", "zcdp"]
 
+#: How the kinds are called where people read.
+SYMBOLS: dict[Kind, str] = {"pure": "ε", "approx": "ε with δ", "zcdp": "ρ"}
 _PARTS: dict[str, tuple[str, ...]] = {"pure": ("epsilon",), "approx": ("epsilon", "delta"), "zcdp": ("rho",)}
 _STORED = re.compile(r"(0|[1-9][0-9]*)/([1-9][0-9]*)")
 
@@ -40,7 +42,7 @@ class _Exact(Range):
 
     @property
     def words(self) -> str:
-        return "a Fraction " + ("of at least 0" if self.at_most is None else f"from 0 to {self.at_most}")
+        return "an exact number " + ("of at least 0" if self.at_most is None else f"from 0 to {self.at_most}")
 
     def settled(self, value: object) -> Fraction:
         if not isinstance(value, Fraction) or value < 0 or (self.at_most is not None and value > self.at_most):
@@ -119,12 +121,17 @@ class LossAmount(Declared):
                 return LossAmount("approx", epsilon=self.epsilon, delta=Fraction(0))
             if kind == "zcdp":
                 return LossAmount("zcdp", rho=self.epsilon**2 / 2)
-        offered = " or ".join(f"'{each}'" for each in dict.fromkeys(("pure", kind)))
-        raise BudgetRefused(
-            f"a loss of kind '{self.kind}' has no exact counterpart of kind '{kind}', in which the grant is "
-            "held. "
-            f"Ask with a mechanism whose loss is {offered}, or have the owner grant '{self.kind}'."
-        )
+        raise BudgetRefused(f"{self} has no exact counterpart in {SYMBOLS[kind]}; of amounts only ε has others")
+
+    def converts_to(self, kind: Kind) -> bool:
+        """Whether `converted` can state it in that kind."""
+        return kind == self.kind or self.kind == "pure"
+
+    @property
+    def options(self) -> str:
+        """The options of a command that state this amount."""
+        stated = ((part, getattr(self, part)) for part in _PARTS[self.kind])
+        return " ".join(f"--{part} {exactly_shown(value)}" for part, value in stated)
 
     def plus(self, other: LossAmount) -> LossAmount:
         """Both losses in a row; δ is capped at 1, beyond which it says nothing more."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from sfumato.core.errors import BudgetRefused, InputError, LedgerError
+from sfumato.core.errors import InputError, LedgerError
 from sfumato.core.plain_data import PlainDict
-from sfumato.ledger.accounts import EVERYBODY, Charge, Charges, Reservation, Spend, Spending, StoredAnswer, agreed
+from sfumato.ledger.accounts import EVERYBODY, Charge, Charges, Reservation, Spend, Spending, StoredAnswer, agreed, not_granted
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.transactions import Transactions, check_names, check_selected
 from sfumato.ledger.unit_changes import carried, is_covered, owner_said
@@ -29,13 +28,10 @@ class ChargedAnswers(Transactions):
         else than the budget.
         """
         check_names(dataset=dataset, analyst=analyst, question=question_digest)
-        with self._writing() as tables:
+        with self._naming_the_ledger(), self._writing() as tables:
             account, cap = tables.charged_accounts(dataset, analyst)
             if account is None:
-                raise BudgetRefused(
-                    f"no budget was granted to '{analyst}' on dataset '{dataset}'. "
-                    f"The owner grants it with: sfumato ledger grant {shlex.quote(dataset)} {shlex.quote(analyst)} --epsilon 1"
-                )
+                raise not_granted(dataset, analyst, charge.loss)
             stored = _answer(tables, tables.answered(dataset, question_digest))
             if stored is not None:
                 return Reservation("", dataset, analyst, question_digest, charge, stored)

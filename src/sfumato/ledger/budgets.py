@@ -118,7 +118,7 @@ class Budgets(Transactions):
             return tables.accounts(dataset)
 
     def _open_account(self, dataset: str, analyst: str, loss: LossAmount, stated: Protected | None) -> Entry:
-        with self._writing() as tables:
+        with self._naming_the_ledger(), self._writing() as tables:
             before = tables.account(dataset, analyst)
             after = opened(dataset, analyst, loss, tables.spends(dataset, analyst), tables.unit_changes(dataset))
             payload: dict[str, Any] = {"loss": loss.to_mapping()}

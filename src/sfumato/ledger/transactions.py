@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.errors import InputError, LedgerError, SfumatoError
+from sfumato.core.errors import BudgetRefused, InputError, LedgerError, SfumatoError, raise_alone
 from sfumato.ledger import chain
 from sfumato.ledger.accounts import EVERYBODY, Account, Protected
 from sfumato.ledger.amounts import LossAmount
@@ -44,6 +44,14 @@ class Transactions:
         self._refundable: set[str] = set()
         with suppress(LedgerError), self._reading():  # `verify` says what is wrong with a ledger that has no head
             pass
+
+    @contextmanager
+    def _naming_the_ledger(self) -> Iterator[None]:
+        """A refusal names the ledger that its command is about."""
+        try:
+            yield
+        except BudgetRefused as refused:
+            raise_alone(refused.at(self._store.description))
 
     @contextmanager
     def _writing(self) -> Iterator[Tables]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: A recommendation that leaves more than this share of the original's risk is given with a warning.
 _MUCH = 0.5
+#: How a command begins that publishes; whoever knows table and schema puts them in.
+COMMAND = "sfumato protect TABLE --schema SCHEMA"
 #: Letters of a refusal in the table of a terminal; the page and the JSON have all of it.
 _LONGEST_REASON = 160
 
@@ -55,7 +57,7 @@ def reasons(comparison: Comparison) -> tuple[str, ...]:
         sentences += _with_a_guarantee(comparison)
     if comparison.typed is not None:
         options, arguments = comparison.typed
-        sentences.append(f"To publish by {chosen.label}, type: sfumato protect TABLE --schema SCHEMA {options}")
+        sentences.append(f"To publish by {chosen.label}, type: {COMMAND} {options}")
         sentences.append(f"or in Python: sf.protect(data, {arguments})")
         sentences.append(
             "That draws a new mask and measures it; the masks of this comparison were never written."
@@ -173,7 +175,7 @@ def figure(comparison: Comparison) -> str:
     marks = [
         Mark(
             family=_family(point),
-            label=point.label.replace(", whole=False", ""),
+            label=point.label.replace(", whole=false", ""),
             risk=point.gain,
             loss=point.loss,
             margins=point.margins,

@@ -1,17 +1,14 @@
-"""A release in a few lines: what was done, how safe it is, how useful it is, and where to look."""
+"""A release in a few lines: what was done, what is promised, how useful it is, and where to look."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.plain_data import PlainDict
 from sfumato.measures.utility.ambiguity import ALL
-
-#: Said where nothing is promised and nothing was measured.
-NOT_KNOWN = ", and no risk was measured: how safe it is, is not known"
 
 if TYPE_CHECKING:
     from sfumato.core.view import Score
@@ -40,8 +37,8 @@ def summary(release: Release[Content], folder: str | Path | None = None) -> Plai
     }
 
 
-def summary_lines(release: Release[Content], folder: str | Path | None = None) -> list[str]:
-    """The same in words."""
+def summary_lines(release: Release[Content], folder: str | Path | None = None, warned: Collection[str] = ()) -> list[str]:
+    """The same in words; notices that were `warned` about are not said again."""
     from sfumato.core.texts import percent
     from sfumato.report.wording import NUMBER_WITHHELD, counted
 
@@ -54,11 +51,8 @@ def summary_lines(release: Release[Content], folder: str | Path | None = None) -
     if "classes" in details:
         left_out = percent(suppressed / max(records, 1))
         lines[-1] += f" in {counted(int(details['classes']), 'class')}; {suppressed:,} suppressed ({left_out})"
-    if not certificate.claims:
-        measured = bool(release.owner.risks or certificate.attacks)
-        lines.append(f"safe      no guarantee{': how safe it is was measured (risk), not promised' if measured else NOT_KNOWN}")
     for claim in certificate.claims:
-        label = "by model" if claim.evidence == "output+model" else "safe"
+        label = "by model" if claim.evidence == "output+model" else "promised"
         withheld = claim.evidence == "output+reference" and claim.measured is None
         lines.append(f"{label:10}{claim.promise}; {NUMBER_WITHHELD if withheld else f'measured {_number(claim.measured)}'}")
     for result in certificate.attacks:
@@ -77,9 +71,10 @@ def summary_lines(release: Release[Content], folder: str | Path | None = None) -
         lines += [f"risk      {_risk_in_words(score)}" for score in release.owner.scores if score.measure in risks]
     if "not measured" in details:
         lines.append(f"notice    {details['not measured']}")
-    if certificate.composition.get("earlier_releases") or certificate.composition.get("made_with_noise"):
+    earlier = certificate.composition.get("earlier_releases") or certificate.composition.get("made_with_noise")
+    if earlier and not any(each.endswith(certificate.composition["finding"]) for each in warned):
         lines.append(f"earlier   {certificate.composition['finding']}")
-    lines += [f"notice    {notice}" for notice in certificate.notices]
+    lines += [f"notice    {notice}" for notice in certificate.notices if notice not in warned]
     return [*lines, *_places(release, folder)]
 
 

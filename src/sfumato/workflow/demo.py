@@ -40,6 +40,7 @@ def demo(folder: str | Path, *, rows: int = 50_000, progress: Progress = silent)
     from sfumato.data.sample import write_sample
     from sfumato.report.summary import summary, summary_lines
     from sfumato.workflow.recipe import Recipe
+    from sfumato.workflow.verdicts import release_verdict
 
     place = Path(folder)
     _refuse_foreign(place)
@@ -53,11 +54,13 @@ def demo(folder: str | Path, *, rows: int = 50_000, progress: Progress = silent)
     recipe = Recipe.load(place / "recipe.toml")
     release = recipe.run(progress)
     target = place / "release"
+    verdict = release_verdict(release)
     lines = [
+        *verdict.lines,
         f"generated {rows:,} people: {place / 'people.csv'}; recipe: {place / 'recipe.toml'}",
-        *summary_lines(release, target),
+        *summary_lines(release, target, verdict.warnings),
     ]
-    return summary(release, target), lines
+    return {**verdict.to_mapping(), **summary(release, target)}, lines
 
 
 def _refuse_foreign(place: Path) -> None:

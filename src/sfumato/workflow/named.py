@@ -67,8 +67,7 @@ def inline(text: str) -> PlainDict:
     name, rest = called.groups() if called else text.partition(",")[::2]
     if not called and " by " in text:
         raise ParameterError(
-            f"{as_name(text)} names a promise and a search, as compare writes them: in protect say the promise (--k 5, or "
-            "--guarantee) and the search (--method Mondrian)"
+            f"{as_name(text)} names a promise and a search: that is a method (--method, method=), as compare writes it"
         )
     if not called and "(" in name:
         raise ParameterError(

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from sfumato.masking.base import Mask
     from sfumato.report.content import Answer
     from sfumato.wire.keys import OwnerKey
+    from sfumato.workflow.comparing.grid import Unplaced
     from sfumato.workflow.shorthand import Columns, GuaranteeLike
 
 C = TypeVar("C", bound=Content)
@@ -155,7 +156,8 @@ def protect(
     `data` is microdata, or anything `read` takes together with `schema`. `method` is a table search (the
     default, `LeastLoss`, runs several and keeps the best) or a mask such as `sf.Mdav(5)`, which needs no guarantee;
     guarantees hold on its result besides those that the mask claims. Both may be texts: "DistinctLDiversity(l=2,
-    attribute='diagnosis')", "Lattice(suppression=0.05)". `k=5` asks for k-anonymity besides. In place of a `schema`,
+    attribute='diagnosis')", "Lattice(suppression=0.05)"; a method also as `compare` prints it: "KAnonymity(k=10) by Mondrian",
+    "RankSwapping(p=25) + Pram(stay=0.8)". `k=5` asks for k-anonymity besides. In place of a `schema`,
     the columns of a file or frame may be named by their roles: `quasi`, `sensitive`, `identifier` (dropped) and `plain`; every
     column needs one, and types and hierarchies are then those that `inspect` suggests. `population` is the table that k-map
     and δ-presence compare with; `population_public` declares that everybody can have it, so that what is learnt from it may be
@@ -182,15 +184,18 @@ def protect(
 
     `progress=True` shows a bar in a terminal or a notebook.
     """
+    from sfumato.anonymity.search.base import Search
     from sfumato.masking.base import Mask
     from sfumato.wire.keys import owner_key_of
     from sfumato.workflow.publishing.masked_rows import masked_rows, refuse_too_many_records
     from sfumato.workflow.publishing.recoded_rows import recoded_rows
 
-    chosen, promised = _stated_method(method), each_once(_stated_guarantees(guarantees, k))
+    unplaced, besides = _stated_method(method)
+    promised = each_once((*_stated_guarantees(guarantees, k), *besides))
     columns = {"quasi": quasi, "sensitive": sensitive, "identifier": identifier, "plain": plain}
     described = any(each is not None for each in columns.values())
     source = _described(data, schema, columns) if described else microdata_of(data, schema)
+    chosen = unplaced if isinstance(unplaced, (Mask, Search)) else _placed(unplaced, source)
     register = population_of(population, source.schema, public=population_public)
     place = asked_destination(destination, table_name, source, overwrite=overwrite, sign=sign, memory=memory, draft=draft)
     require(sample is None or place is None, "a sample is protected in this process: leave destination= or sample= out")
@@ -331,9 +336,7 @@ def population_of(population: TableLike, schema: Schema, *, public: bool) -> Mic
     return microdata_of(population, needed)
 
 
-def _stated_guarantees(
-    guarantees: GuaranteeLike | Iterable[GuaranteeLike], k: int | None
-) -> ClassGuarantee | tuple[ClassGuarantee, ...]:
+def _stated_guarantees(guarantees: GuaranteeLike | Iterable[GuaranteeLike], k: int | None) -> tuple[ClassGuarantee, ...]:
     """What is to be promised; what is no guarantee yet is read by `shorthand`."""
     if not isinstance(guarantees, Iterable | Guarantee):
         raise ParameterError(
@@ -349,19 +352,26 @@ def _stated_guarantees(
     return promised(listed, k)
 
 
-def _stated_method(method: Search | Mask | str | Plain | None) -> Search | Mask:
-    """The method; the default search where none is named."""
+def _stated_method(method: Search | Mask | str | Plain | None) -> tuple[Unplaced, tuple[ClassGuarantee, ...]]:
+    """The method, the default search where none is named, and the guarantees that its text names."""
     from sfumato.anonymity.search.base import Search
     from sfumato.anonymity.search.least_loss import LeastLoss
     from sfumato.masking.base import Mask
 
     if method is None:
-        return LeastLoss()
+        return LeastLoss(), ()
     if isinstance(method, (Search, Mask)):
-        return method
+        return method, ()
     from sfumato.workflow.shorthand import method_of
 
     return method_of(method)
+
+
+def _placed(method: Unplaced, people: Microdata) -> Search | Mask:
+    """Masks that share the quasi-identifiers, with the columns of each."""
+    from sfumato.workflow.comparing.grid import placed
+
+    return placed(method, people)
 
 
 def _described(data: TableLike, schema: object, columns: Mapping[str, Columns | None]) -> Microdata:

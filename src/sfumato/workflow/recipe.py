@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sfumato.anonymity.search.base import Search
     from sfumato.core.guarantees.base import ClassGuarantee
     from sfumato.core.view import AnyAttack
+    from sfumato.data.microdata import Microdata
     from sfumato.masking.base import Mask
     from sfumato.workflow.contents.rows import Rows
     from sfumato.workflow.contents.stored_rows import StoredRows
@@ -160,13 +161,19 @@ class Recipe(Frozen):
 
         return tuple(registry.make("attack", entry) for entry in self.checks.attacks)
 
+    def people(self) -> Microdata:
+        """The table that it names, read as it says."""
+        from sfumato.engines.sources import read
+
+        how = self.read.to_mapping()
+        return read(self.place(self.data), self.place(self.schema_file), table=self.table, engine=self._engine(), **how)
+
     def run(self, progress: ProgressLike = silent) -> Release[Rows | StoredRows]:
         """Make the release and, where the recipe names an output, save it there; `progress=True` shows a bar."""
         with shown(progress) as receiver:
             return self._run(receiver)
 
     def _run(self, progress: Progress) -> Release[Rows | StoredRows]:
-        from sfumato.engines.sources import read
         from sfumato.engines.write import check_destination
         from sfumato.workflow.protect import protect
         from sfumato.workflow.publishing.appearing import check_place
@@ -182,8 +189,7 @@ class Recipe(Frozen):
             check_destination(self.place(self.write.to), table_name=self.write.table, overwrite=self.write.overwrite)
         sign = None if self.sign is None else Path(self.place(self.sign))
         signing_key(sign)
-        how = self.read.to_mapping()
-        people = read(self.place(self.data), self.place(self.schema_file), table=self.table, engine=self._engine(), **how)
+        people = self.people()
         stored: dict[str, Any] = {}
         if self.destination is not None:
             stored = {"destination": self.place(self.destination), "table_name": self.destination_table, "memory": self.memory}

@@ -39,6 +39,7 @@ class RegisterAttack(TableAttack[Register | pa.Table]):
 
     needs: ClassVar[tuple[str, ...]] = ("register", "truth")
     helped_by: ClassVar[tuple[str, ...]] = ("owners",)
+    identifies: ClassVar[bool] = True
 
     def fits(self, view: View[object, object]) -> bool:
         """A mask has changed the table."""

@@ -68,6 +68,7 @@ class Linkage(TableAttack["Register | pa.Table"]):
     """
 
     needs: ClassVar[tuple[str, ...]] = ("register",)
+    identifies: ClassVar[bool] = True
     of_groups: ClassVar[bool] = True
     supposing: ClassVar[str] = "if they took part"
 

@@ -18,6 +18,7 @@ from sfumato.core.errors import SchemaError, Unsupported, all_at_once
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column
 from sfumato.data.texts.values import texts, valid_texts
+from sfumato.dp.declaring import CURE
 from sfumato.dp.protected_unit import refuse_undecided
 from sfumato.engines.distinct_units import distinct_units
 from sfumato.engines.sql.relation import lenient
@@ -66,7 +67,7 @@ def declared_axis(data: Microdata, name: str, faults: list[str]) -> Axis | None:
         return None
     if column.bounds is None or column.source != "declared":
         state = "learnt from the data, which would reveal something about it" if column.bounds is not None else "missing"
-        faults.append(f"the bounds of column '{name}' are {state}. Declare them: bounds = [low, high], source = \"declared\"")
+        faults.append(f"the bounds of column '{name}' are {state}. It needs bounds = [low, high]. {CURE}")
         return None
     low, high = column.bounds
     if not (math.isfinite(low) and math.isfinite(high) and low < high and math.isfinite(high - low)):
@@ -85,7 +86,7 @@ def declared_categories(data: Microdata, name: str, faults: list[str]) -> Catego
     values = column.domain or column.order
     if not values or column.source != "declared":
         state = "learnt from the data, which would reveal something about it" if values else "missing"
-        faults.append(f"the domain of column '{name}' is {state}. Declare it: domain = [values], source = \"declared\"")
+        faults.append(f"the domain of column '{name}' is {state}. It needs domain = [values]. {CURE}")
         return None
     if len(set(values)) < len(values):
         faults.append(f"the domain of column '{name}' names a value twice")
@@ -137,8 +138,8 @@ def refuse_untyped(data: Microdata, names: Sequence[str]) -> None:
     if untyped:
         raise Unsupported(
             f"the type of {', '.join(untyped)[:200]} is not declared, and was found by looking at the values, which would "
-            'tell about them. Declare it in the schema that the table is read with, type = "string", "integer", '
-            '"number" or another, with source = "declared" (source = "data" says that it was learnt)'
+            'tell about them. It needs type = "string", "integer", "number" or another in the schema that the table is read '
+            f"with. {CURE}"
         )
 
 

@@ -17,6 +17,7 @@ from sfumato.core.randomness import Randomness
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.data.texts.column_types import as_typed, convert
 from sfumato.data.texts.values import CodedText, texts
+from sfumato.dp.declaring import CURE
 from sfumato.dp.synthesis.coded_columns import Codes, DomainColumn, ListedValues, Ranges, compared
 
 _LARGEST = float(1 << 48)  # whole bounds up to here are exact in every product of codes and widths
@@ -86,10 +87,7 @@ def _coded(name: str, column: Column, bins: int, missing: bool) -> DomainColumn 
         return f"column '{name}' holds sets of items, which have no marginals here. Leave it out of the schema"
     values = column.domain or column.order
     if column.source != "declared" and (values or column.bounds is not None):
-        return (
-            f"what column '{name}' may contain was learnt from the data, which would reveal something about them. "
-            'Check it and set source = "declared"'
-        )
+        return f"what column '{name}' may contain was learnt from the data, which would reveal something about them. {CURE}"
     if values:
         return _listed(name, column.stored_type, values, missing)
     if column.type == "boolean":

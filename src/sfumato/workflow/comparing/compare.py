@@ -20,7 +20,7 @@ from sfumato.core.view import AnyMeasure
 from sfumato.data.masked import as_masked
 from sfumato.data.microdata import Microdata
 from sfumato.workflow.comparing.draws import told_apart
-from sfumato.workflow.comparing.grid import MethodLike, expanded, usual_methods
+from sfumato.workflow.comparing.grid import MethodLike, expanded, fitted, usual_methods
 from sfumato.workflow.comparing.measuring import Job, Measures, Point, point_of, run_all, untouched_point
 from sfumato.workflow.comparing.memory import Memory
 
@@ -121,7 +121,7 @@ class Comparison:
         """What is typed to publish by the recommended method: options of `sfumato protect`, and arguments of `sf.protect`."""
         from sfumato.workflow.comparing.grid import method_of, typed
 
-        return None if self.recommended is None else typed(method_of(self.recommended.method))
+        return None if self.recommended is None else typed(method_of(self.recommended.method), self.recommended.label)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -217,7 +217,8 @@ def compare(
         )
     if len(people) == 0:
         raise InputError("compare: the table has no records")
-    masks = usual_methods(people) if methods is None else expanded([methods] if isinstance(methods, (str, Mapping)) else methods)
+    listed = [methods] if isinstance(methods, (str, Mapping)) else methods
+    masks = usual_methods(people) if listed is None else expanded(listed, people)
     measures = Measures(
         _masked_measure(risk),
         _masked_measure(loss),
@@ -226,7 +227,10 @@ def compare(
     jobs = [Job(i, mask, f"{seed}/{run}") for i, mask in enumerate(masks) for run in range(runs if _draws(mask) else 1)]
     with shown(progress) as receiver:
         results = _results(people, jobs, measures, workers or os.cpu_count() or 1, _memory(cache), receiver)
-    points = tuple(point_of(mask, [results[job] for job in jobs if job.number == i], runs) for i, mask in enumerate(masks))
+    points = tuple(
+        point_of(fitted(mask, people)[0], [results[job] for job in jobs if job.number == i], runs, people)
+        for i, mask in enumerate(masks)
+    )
     untouched = as_masked(people, people)
     first, second = measures.risk.score(people, untouched), measures.loss.score(people, untouched)
     return Comparison(

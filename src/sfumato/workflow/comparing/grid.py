@@ -2,7 +2,7 @@
 
 `Mdav, k=[3, 5, 10]` (or `Mdav(k=[3, 5, 10])`) stands for three methods; lists of parameters that are lists by nature
 (columns, strata) stay as they are. `KAnonymity(k=[5, 10]) by Mondrian` recodes until the guarantee holds; several guarantees
-are joined by a plus.
+are joined by a plus, and so are masks that share the quasi-identifiers (`workflow.labels`).
 """
 
 from __future__ import annotations
@@ -10,28 +10,42 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast, get_args, get_origin, get_type_hints
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, get_args, get_origin, get_type_hints
 
 from sfumato.anonymity.recoded import Recoded
 from sfumato.core import registry
-from sfumato.core.errors import ParameterError, SfumatoError, all_at_once
-from sfumato.core.params import parameters
-from sfumato.core.plain_data import Plain
+from sfumato.core.errors import ParameterError, SfumatoError, Unsupported, all_at_once
+from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.microdata import Microdata
 from sfumato.data.records import Kind, kind_of
 from sfumato.masking.base import Mask
 from sfumato.masking.combined import Combined
 from sfumato.workflow import named
+from sfumato.workflow.labels import called
 
 if TYPE_CHECKING:
     from sfumato.anonymity.search.base import Search
+    from sfumato.core.guarantees.base import ClassGuarantee
 
 #: What can be compared: it is applied to a table and described as plain data.
 Method = Mask | Recoded
 #: A method as somebody has it: itself, or a text or mapping that names it, with several values of a parameter perhaps.
 MethodLike = Method | str | Plain
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Masks that share the quasi-identifiers of a table among them, once it is there."""
+
+    masks: tuple[Mask, ...]
+
+
+#: A method that may still have to be told its columns.
+Unplaced: TypeAlias = "Search | Mask | Shared"
 
 #: What is compared when nobody says what: a few strengths of the usual masks, and k-anonymity.
 USUAL: tuple[Mapping[str, Any], ...] = (
@@ -48,13 +62,13 @@ USUAL_RECODINGS = ("KAnonymity(k=[3, 10])", "KAnonymity(k=[3, 10]) by Mondrian")
 _STAY_BESIDE = 0.8
 
 
-def expanded(methods: Iterable[MethodLike]) -> list[Method]:
-    """Every method at every parameter; all faults are reported at once."""
+def expanded(methods: Iterable[MethodLike], people: Microdata | None = None) -> list[Method]:
+    """Every method at every parameter, on these people; all faults are reported at once."""
     choices: list[Method] = []
     faults = []
     for position, entry in enumerate(methods, 1):
         try:
-            choices.extend(_expand(entry))
+            choices.extend(_expand(entry, people))
         except SfumatoError as error:
             faults.append(f"method {position}: {error}")
     all_at_once(ParameterError, "compare", faults)
@@ -64,49 +78,22 @@ def expanded(methods: Iterable[MethodLike]) -> list[Method]:
     return list(different.values())
 
 
-def label_of(method: Method) -> str:
-    """A method with the parameters that differ from their defaults, its own before those that all masks have: `Mdav(k=5)`."""
-    if isinstance(method, Combined):  # its description says which mask has which columns
-        return " + ".join(label_of(dataclasses.replace(part, columns=None)) for part in method.masks)
+def label_of(method: Method, people: Microdata | None = None) -> str:
+    """A method as it is typed in `protect --method`, with the parameters that differ from their defaults: `Mdav(k=5)`. On these
+    people masks in turn go without the columns that they get there anyway."""
+    if isinstance(method, Combined):
+        return masks_label(method.masks, people)
     if isinstance(method, Recoded):
-        return f"{' + '.join(map(_called, method.asked))} by {_called(method.search).removesuffix('()')}"
-    return _called(method)
+        return f"{' + '.join(map(label, method.asked))} by {label(method.search).removesuffix('()')}"
+    return label(method)
 
 
-def typed(method: Method) -> tuple[str, str]:
-    """What is typed to publish by this method: options of `sfumato protect`, and arguments of `sf.protect`."""
+def typed(method: Method, called_so: str | None = None) -> tuple[str, str]:
+    """What is typed to publish by this method with this label: options of `sfumato protect`, and arguments of `sf.protect`."""
+    options = f"--method {shlex.quote(called_so or label_of(method))}"
     if isinstance(method, Recoded):
-        promised = [f"--guarantee {shlex.quote(_as_toml(each))}" for each in method.asked]
-        calls = ", ".join(map(_as_python, method.asked))
-        return " ".join(
-            [*promised, f"--method {shlex.quote(_as_toml(method.search))}"]
-        ), f"[{calls}], {_as_python(method.search)}"
-    return f"--method {shlex.quote(_as_toml(method))}", f"method={_as_python(method)}"
-
-
-def _own(value: Any) -> dict[str, Any]:
-    """The parameters that differ from their defaults."""
-    settings = {}
-    for field in dataclasses.fields(value):
-        usual = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
-        if field.init and getattr(value, field.name) is not None and getattr(value, field.name) != usual:
-            settings[field.name] = getattr(value, field.name)
-    return settings
-
-
-def _as_toml(value: Any) -> str:
-    settings = ", ".join(f"{name}={_toml(each)}" for name, each in _own(value).items())
-    return f"{type(value).__name__}({settings})"
-
-
-def _toml(value: Any) -> str:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = {"name": type(value).__name__, **_own(value)}
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{json.dumps(str(name))} = {_toml(each)}' for name, each in value.items())}}}"
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, (bool, int, float, str)) else json.dumps(str(value))
+        return options, f"[{', '.join(map(_as_python, method.asked))}], {_as_python(method.search)}"
+    return options, f"method={_as_python(method)}"
 
 
 def _as_python(value: Any) -> str:
@@ -114,19 +101,7 @@ def _as_python(value: Any) -> str:
         return f"[{', '.join(map(_as_python, value))}]"
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return repr(value)
-    return f"sf.{type(value).__name__}({', '.join(f'{name}={_as_python(each)}' for name, each in _own(value).items())})"
-
-
-def _called(value: Any) -> str:
-    own: list[str] = []
-    shared: list[str] = []
-    common = {field.name for field in dataclasses.fields(Mask)}
-    for field in dataclasses.fields(value):
-        value_of_field = getattr(value, field.name)
-        usual = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
-        if field.init and value_of_field is not None and value_of_field != usual:
-            (shared if field.name in common else own).append(f"{field.name}={_word(value_of_field)}")
-    return f"{type(value).__name__}({', '.join([*own, *shared])})"
+    return f"sf.{type(value).__name__}({', '.join(f'{name}={_as_python(each)}' for name, each in own(value).items())})"
 
 
 def fitted(mask: Method, people: Microdata) -> tuple[Method, tuple[str, ...]]:
@@ -141,12 +116,6 @@ def fitted(mask: Method, people: Microdata) -> tuple[Method, tuple[str, ...]]:
     return dataclasses.replace(mask, columns=able), left
 
 
-def column_kinds(people: Microdata) -> dict[str, Kind]:
-    """The kind of each quasi-identifier."""
-    types = people.relation.schema()
-    return {name: kind_of(types.field(name).type, people.schema.columns[name]) for name in people.schema.quasi}
-
-
 def usual_methods(people: Microdata) -> list[Method]:
     """The usual masks; what one of them cannot change is left to another, so that no quasi-identifier stays as it is."""
     from sfumato.masking.pram.pram import Pram
@@ -154,7 +123,7 @@ def usual_methods(people: Microdata) -> list[Method]:
     kinds = column_kinds(people)
     chosen: dict[str, Method] = {}
     for mask in (method for method in expanded(USUAL) if isinstance(method, Mask)):
-        handled = _preferred(mask, kinds.values())
+        handled = preferred(mask, kinds.values())
         able = tuple(name for name, kind in kinds.items() if kind in handled)
         rest = tuple(name for name in kinds if name not in able)
         if not able:
@@ -166,14 +135,6 @@ def usual_methods(people: Microdata) -> list[Method]:
             continue  # a mask for words alone; the numbers come with the others
         chosen[label_of(mask)] = mask
     return [*chosen.values(), *expanded(USUAL_RECODINGS)]
-
-
-def _preferred(mask: Mask, kinds: Iterable[Kind]) -> frozenset[Kind]:
-    """The kinds of columns that are left to a mask: one that needs an order has numbers, and ordered categories only where there
-    are no numbers. A few values in order have so many ties that their ranks hardly move."""
-    if "category" in mask.handles or "number" not in mask.handles or "number" not in kinds:
-        return mask.handles
-    return frozenset({"number"})
 
 
 def method_of(mapping: Plain) -> Method:
@@ -195,10 +156,16 @@ def method_of(mapping: Plain) -> Method:
     return Recoded(guarantees, cast("Search", named.method(search)))  # which refuses a mask
 
 
-def _expand(entry: Any) -> list[Method]:
+def _expand(entry: Any, people: Microdata | None) -> list[Method]:
     if isinstance(entry, (Mask, Recoded)):
         return [entry]
-    mapping = _as_mapping(entry) if isinstance(entry, str) else entry
+    if isinstance(entry, str):
+        said = called(entry)
+        if len(said.methods) > 1:
+            return [_sharing(each, people) for each in itertools.product(*map(_grid, said.methods))]
+        searched = {"name": Recoded.__name__, "guarantees": said.guarantees, "search": said.methods[0] if said.methods else None}
+        entry = searched if said.guarantees else said.methods[0]
+    mapping = entry
     if not isinstance(mapping, Mapping):
         raise ParameterError(
             f"{type(entry).__name__} is not a method to compare. Pass masks, sf.Recoded(guarantee, search), mappings, "
@@ -214,37 +181,12 @@ def _expand(entry: Any) -> list[Method]:
     return [method_of({**mapping, "guarantees": guarantees, "search": search}) for guarantees, search in choices]
 
 
-def _as_mapping(text: str) -> dict[str, Any]:
-    """`Mdav(k=5)` and `KAnonymity(k=5) + DistinctLDiversity(l=2) by Lattice` as mappings."""
-    before, *after = _parts(text, " by ")
-    if len(after) > 1:
-        raise ParameterError("write one 'by': the guarantees, by, the search that reaches them")
-    guarantees = [named.inline(part) for part in _parts(before, " + ")]
-    if not after and not all(_is_guarantee(each["name"]) for each in guarantees):
-        return named.inline(text)
-    return {"name": Recoded.__name__, "guarantees": guarantees, "search": named.inline(after[0]) if after else None}
-
-
-def _is_guarantee(name: str) -> bool:
-    return registry.has("guarantee", name) or registry.has("loss", name)
-
-
-def _parts(text: str, word: str) -> list[str]:
-    """A text cut at a word, outside parentheses and quotes."""
-    parts, begun, depth, quote = [], 0, 0, ""
-    for place, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "\"'":
-            quote = letter
-        elif letter in "([{":
-            depth += 1
-        elif letter in ")]}":
-            depth -= 1
-        elif depth == 0 and text.startswith(word, place) and place >= begun:
-            parts.append(text[begun:place])
-            begun = place + len(word)
-    return [*parts, text[begun:]]
+def _sharing(entries: Iterable[Plain], people: Microdata | None) -> Method:
+    """Masks that share the quasi-identifiers."""
+    masks: tuple[Mask, ...] = tuple(registry.make("mask", each) for each in entries)
+    if all(mask.columns for mask in masks) or people is None:
+        return combined(masks)
+    return cast("Mask", placed(Shared(masks), people))
 
 
 def _grid(mapping: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -273,11 +215,111 @@ def _takes_a_list(name: str, key: str) -> bool:
     return bool(kinds & {tuple, list, Sequence, Mapping, dict})
 
 
-def _word(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.12g}"
-    if isinstance(value, Mask):
-        return label_of(value)
+def method_called(text: str) -> tuple[Unplaced, tuple[ClassGuarantee, ...]]:
+    """The method that a text calls for, and the guarantees that it names."""
+    said = called(text)
+    if not said.methods:
+        name = said.guarantees[0]["name"]
+        raise ParameterError(
+            f"{name} is a guarantee and no method: pass it in guarantees= (--guarantee), or write '{name}(…) by …'"
+        )
+    promised = named.guarantees(said.guarantees, "method")
+    if len(said.methods) == 1:
+        return named.method(said.methods[0]), promised
+    masks: tuple[Mask, ...] = tuple(registry.make("mask", each) for each in said.methods)
+    return (combined(masks) if all(mask.columns for mask in masks) else Shared(masks)), promised
+
+
+def combined(masks: Sequence[Mask]) -> Mask:
+    """Masks that name their columns, in turn."""
+    return Combined(masks=tuple(masks))
+
+
+def placed(method: Unplaced, people: Microdata) -> Search | Mask:
+    """The method on this table: masks that share its quasi-identifiers get their columns."""
+    if not isinstance(method, Shared):
+        return method
+    kinds = column_kinds(people)
+    left = {name: kind for name, kind in kinds.items() if not any(name in (mask.columns or ()) for mask in method.masks)}
+    masks: list[Mask] = []
+    faults: list[str] = []
+    for place, mask in enumerate(method.masks):
+        if mask.columns is None:
+            last = place == len(method.masks) - 1
+            handled = mask.handles if last else preferred(mask, kinds.values())
+            able = tuple(name for name, kind in left.items() if kind in handled)
+            left = {name: kind for name, kind in left.items() if name not in able}
+            mask = dataclasses.replace(mask, columns=able or None)
+            if not able:
+                faults.append(f"no quasi-identifier is left for {type(mask).__name__}; name its columns, as columns=[…]")
+        masks.append(mask)
+    faults += [f"none of these masks changes '{name}'; add one that does, such as Pram(stay=0.8)" for name in left]
+    all_at_once(Unsupported, " + ".join(type(mask).__name__ for mask in method.masks), faults)
+    return combined(masks)
+
+
+def preferred(mask: Mask, kinds: Iterable[Kind]) -> frozenset[Kind]:
+    """The kinds of columns that are left to a mask: one that needs an order has numbers, and ordered categories only where there
+    are no numbers. A few values in order have so many ties that their ranks hardly move."""
+    if "category" in mask.handles or "number" not in mask.handles or "number" not in kinds:
+        return mask.handles
+    return frozenset({"number"})
+
+
+def column_kinds(people: Microdata) -> dict[str, Kind]:
+    """The kind of each quasi-identifier."""
+    types = people.relation.schema()
+    return {name: kind_of(types.field(name).type, people.schema.columns[name]) for name in people.schema.quasi}
+
+
+def masks_label(masks: Sequence[Mask], people: Microdata | None) -> str:
+    """Masks in turn: without their columns where these are the ones that they get on this table."""
+    short = tuple(dataclasses.replace(mask, columns=None) for mask in masks)
+    if people is not None and len(masks) > 1:
+        try:
+            if placed(Shared(short), people) == combined(masks):
+                return " + ".join(map(label, short))
+        except Unsupported:  # other columns than those that they would get
+            pass
+    listed = " + ".join(map(label, masks))
+    return listed if len(masks) > 1 and all(mask.columns for mask in masks) else label(combined(masks))
+
+
+def label(value: object) -> str:
+    """A method or guarantee with the parameters that differ from their defaults, as it is typed: its own before those that all
+    masks have."""
+    common = {field.name for field in dataclasses.fields(Mask)}
+    settings = own(value)
+    ordered = sorted(settings, key=lambda name: name in common)
+    return f"{type(value).__name__}({', '.join(f'{name}={toml(settings[name])}' for name in ordered)})"
+
+
+def own(value: object) -> PlainDict:
+    """The parameters that differ from their defaults."""
+    settings = {}
+    fields = dataclasses.fields(value) if dataclasses.is_dataclass(value) else ()
+    for field in fields:
+        usual = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
+        if field.init and getattr(value, field.name) is not None and getattr(value, field.name) != usual:
+            settings[field.name] = getattr(value, field.name)
+    return settings
+
+
+def toml(value: object) -> str:
+    """A parameter as TOML has it in a line."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {"name": type(value).__name__, **own(value)}
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_key(str(name))}={toml(each)}' for name, each in value.items())}}}"
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value)
     if isinstance(value, (list, tuple)):
-        return f"({', '.join(_word(entry) for entry in value)})"
-    return str(parameters(value)) if dataclasses.is_dataclass(value) and not isinstance(value, type) else str(value)
+        return f"[{', '.join(map(toml, value))}]"
+    if isinstance(value, float) and math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return json.dumps(value if isinstance(value, (bool, int, float, str)) else str(value), ensure_ascii=False)
+
+
+def _key(name: str) -> str:
+    plain = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if plain else json.dumps(name, ensure_ascii=False)

@@ -272,18 +272,19 @@ class Point:
         return max(self.linked_shares) if self.linked_shares else None
 
 
-def point_of(mask: Method, results: Sequence[Plain], runs: int) -> Point:
-    """The point of a method, from the results of its runs; every run of one that draws nothing is like the only one."""
+def point_of(mask: Method, results: Sequence[Plain], runs: int, people: Microdata) -> Point:
+    """The point of a method on these people, from the results of its runs; every run of one that draws nothing is like the only
+    one."""
     seconds = sum(result.get("seconds", 0.0) for result in results)
     results = list(results) * (runs // len(results))
     refused = next((result["refused"] for result in results if "refused" in result), None)
     if refused is not None:
-        return Point(label_of(mask), mask.described(), refused=str(refused))
+        return Point(label_of(mask, people), mask.described(), refused=str(refused))
     risks, losses = [result["risk"] for result in results], [result["loss"] for result in results]
     names = results[0]["scores"]
     measure = str(results[0]["risk_measure"])
     return Point(
-        label=label_of(mask),
+        label=label_of(mask, people),
         method=mask.described(),
         risk=statistics.fmean(risks),
         loss=statistics.fmean(losses),

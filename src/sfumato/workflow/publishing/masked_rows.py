@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _ROW = "source row of sfumato"
 #: What a mask tells about the chance of its draws.
 _LAWS = frozenset({"epsilon", "noise_variance_ratio", "factor_variance"})
+#: How a notice begins about quasi-identifiers that a mask left alone.
+LEFT_AS_THEY_ARE = "quasi-identifiers that are published as they are, because the mask does not change them: "
 _PER_RECORD = "what the mask tells about itself, a loss ε or a variance, is about one record:"
 #: What of a mask's details is plain data and may be kept.
 _PLAIN = (int, float, str, bool)
@@ -146,7 +148,7 @@ def left_as_they_are(masked: Sequence[str], names: Sequence[str], plan: ColumnPl
     if not left:
         return ()
     listed = ", ".join(f"'{name}'" for name in left)
-    return (f"quasi-identifiers that are published as they are, because the mask does not change them: {listed}",)
+    return (f"{LEFT_AS_THEY_ARE}{listed}",)
 
 
 def refuse_too_many_records(source: Microdata) -> None:

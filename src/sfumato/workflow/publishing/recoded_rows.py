@@ -85,6 +85,9 @@ def searched(request: ReleaseRequest, search: Search) -> SearchOutcome:
     return outcome
 
 
+#: How notices end about columns that single records out and that no promise covers.
+FINDS_THE_RECORD = ": whoever knows that value finds the record. Should it be a quasi-identifier?"
+NOT_COVERED_TOGETHER = ". No promise covers it"
 #: Below this many records nearly every column has nearly as many values as records.
 FEW_RECORDS = 50
 #: From this share of the records on it is said that they are alone in a column, or in several together.
@@ -120,7 +123,7 @@ def telling_column(name: str, alone: int, records: int) -> str | None:
         return None
     return (
         f"{alone:,} of {records:,} records ({percent(alone / records)}) are alone with their value of column '{name}', which is "
-        "published as it is: whoever knows that value finds the record. Should it be a quasi-identifier?"
+        f"published as it is{FINDS_THE_RECORD}"
     )
 
 
@@ -139,7 +142,7 @@ def _telling_together(table: pa.Table, names: Sequence[str]) -> list[str]:
     return [
         f"{alone:,} of {table.num_rows:,} records ({percent(alone / table.num_rows)}) are alone in what the {len(single)} "
         f"columns that are published as they are show together ({_some(single)}): whoever knows enough of their values finds the "
-        "record. No promise covers it"
+        f"record{NOT_COVERED_TOGETHER}"
     ]
 
 

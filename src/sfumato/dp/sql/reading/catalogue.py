@@ -20,6 +20,7 @@ from sfumato.core.errors import ParameterError, SchemaError, Unsupported
 from sfumato.core.exact import exact
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Column
+from sfumato.dp.declaring import CURE
 from sfumato.dp.protected_unit import unit_column
 from sfumato.dp.sql.operators.term import MOST_GROUPS, Term
 from sfumato.engines import plan as p
@@ -158,8 +159,7 @@ def relation_fields(data: Microdata) -> dict[str, Field]:
 
 def _known(stored: Field, described: Column) -> KnownColumn:
     if described.source != "declared":
-        hint = 'its bounds and values were learnt from the data; declare them in the schema (source = "declared")'
-        return KnownColumn(stored, hint=hint)
+        return KnownColumn(stored, hint=f"its bounds and values were learnt from the data. {CURE}")
     low = high = None
     if described.bounds is not None and stored.kind in ("integer", "number", "wide"):
         low, high = (exact(bound, "bounds") for bound in described.bounds)

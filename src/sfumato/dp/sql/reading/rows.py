@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from sfumato.core.errors import Unsupported
+from sfumato.dp.declaring import CURE
 from sfumato.dp.sql.operators.language import lower
 from sfumato.dp.sql.operators.term import Term
 from sfumato.dp.sql.parse import refuse_clauses, without_alias
@@ -209,8 +210,7 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> QueryRows:
         whose = "any column, and rows are read by one," if unnamed else f"'{untyped[0][:60]}'"
         raise Unsupported(
             f"the type of {whose} is not declared, and was found by looking at the values, which would reveal "
-            'something about them. Declare it in the schema: type = "string", "integer", "number" or another, with '
-            'source = "declared" (source = "data" says that it was learnt)'
+            f'something about them. It needs type = "string", "integer", "number" or another in the schema. {CURE}'
         )
     scanned = ROWS if table.name == lowering.primary else scanned_as(table.name)
     names = {c.name: lowering.fresh("v") for c in columns_read}
