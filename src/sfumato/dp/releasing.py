@@ -65,6 +65,8 @@ def charged_run(
         outcome = algorithm.run(replace(data, relation=relation), randomness=randomness, progress=progress)
     stored = book.commit(reservation, {"artefact": request["method"], "sha256": result_digest(outcome.result)})
     details = {**outcome.details, "ledger_entry": stored.entry or None, "dataset": dataset}
+    if publication := data.schema.publication.stated():
+        details["publication"] = publication
     typed = any(table.columns[name].field.kind != "string" for name in rehearsal.read if name in table.columns)
     counted = ". ".join(filter(None, [algorithm.counted(table.unit), UNREADABLE if typed else None]))
     method = {**outcome.method, **({"contribution": counted} if counted else {})}

@@ -330,10 +330,12 @@ class Session:
         return nullcontext() if self._timeout is None else statements_within(self._timeout)
 
     def _asker(self) -> Asker:
+        from sfumato.data.publication import NOTHING_SAID
         from sfumato.dp.sql.asking.once import Asker
 
         source = (self._version, self._seed, self._source)
-        return Asker(self._book, self.dataset, self.analyst, *source, tuple(self._not_covered()))
+        said = next((each for table in self._tables.values() if (each := table.schema.publication).stated()), NOTHING_SAID)
+        return Asker(self._book, self.dataset, self.analyst, *source, tuple(self._not_covered()), said)
 
     def _several(self, queries: Sequence[str], options: QuestionOptions) -> tuple[list[tuple[Question, Price]], Parts]:
         """The questions of a batch with their prices, and which of them have no unit in common."""

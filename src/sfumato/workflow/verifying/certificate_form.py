@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from sfumato.core.certificate import FIRST_FORMAT, FORMAT, FORMATS, NOT_ENTERED, Certificate
 from sfumato.core.errors import VerificationFailed, forgetting
+from sfumato.data.invented_values import LONGEST as LONGEST_EXAMPLE
 from sfumato.data.schema import Column, Schema
 from sfumato.report.checklist import LONGEST_NOTE, QUESTIONS
 from sfumato.wire.fingerprint import FORMATS as FINGERPRINTS
@@ -27,13 +28,16 @@ _METHOD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}(\.[a-z_]{1,40})?")
 _MOST_LEVELS = 100
 _MOST_CUTS = 1000
 _MOST_VALUES = 1_000_000
+_MOST_COLUMNS, _LONGEST_NAME = 10_000, 20_000
 #: What a release says about its columns; bounds, codes and labels of values describe the original.
 _PUBLISHED = frozenset({"role", "type", "order", "domain", "label", "items", "hierarchy"})
+_OF_A_SCHEMA = frozenset({"dataset", "columns", "publication", "unit"})
 _LONGEST_MASK = 200
 _MOST_ATTACKS, _LONGEST_FINDING = 100, 1000
 _Text = Annotated[str, StringConstraints(max_length=20_000)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Question = Annotated[str, StringConstraints(pattern=f"^({'|'.join(QUESTIONS)})$")]
+_Example = Annotated[str, StringConstraints(max_length=LONGEST_EXAMPLE)]
 _Kind = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Za-z]{0,79}$")]
 
 
@@ -105,7 +109,10 @@ class CardForm(_Strict):
     format: _Text
     scores: list[ScoreForm] = Field(max_length=200)
     scored: bool
-    answers: dict[_Question, AnswerForm]
+    answers: dict[_Question, AnswerForm] = {}  # earlier pages showed them
+    example: dict[Annotated[str, StringConstraints(max_length=_LONGEST_NAME)], list[_Example | None]] = Field(
+        default={}, max_length=_MOST_COLUMNS
+    )
     details: dict[str, Any] = Field(max_length=200)
 
 
@@ -180,7 +187,7 @@ def _refuse_odd_time(created: str) -> None:
 def read_schema(certificate: Certificate) -> Schema:
     """The schema in a certificate; a hierarchy in it may only be one of the certificate's own files."""
     columns = certificate.schema.get("columns", {})
-    if not isinstance(columns, dict) or set(certificate.schema) - {"dataset", "columns"}:
+    if not isinstance(columns, dict) or set(certificate.schema) - _OF_A_SCHEMA:
         raise VerificationFailed("the certificate's schema has unknown parts")
     for column in columns.values():
         if not isinstance(column, dict) or set(column) - _PUBLISHED:
