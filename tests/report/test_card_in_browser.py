@@ -52,7 +52,7 @@ def test_the_card_renders_without_a_word_on_the_console_and_fetches_nothing(open
     card = open_card(content(), audience)
     assert card.page.title() == "People, first release"
     assert card.page.locator("h1").inner_text() == "People, first release"
-    assert card.page.locator("svg[role=img]").count() == (3 if audience == "public" else 7)
+    assert card.page.locator("svg[role=img]").count() == (1 if audience == "public" else 7)
     assert card.console == []
     assert card.requests == [card.address]
     wide = card.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")

@@ -38,5 +38,10 @@ def figure(content: CardContent, name: str) -> Html | None:
     """A figure with its caption, where there is one of this name."""
     if name not in content.figures:
         return None
-    caption = element("figcaption", FIGURES.get(name, plain_name(name)))
-    return element("figure", inline_svg(content.figures[name], name), caption)
+    return drawing(content.figures[name], name, FIGURES.get(name, plain_name(name)))
+
+
+def drawing(source: str, name: str, caption: str) -> Html:
+    """A figure that keeps a readable size: on a narrow screen it scrolls inside its own region, which a keyboard reaches."""
+    whole = element("figure", inline_svg(source, name), element("figcaption", caption))
+    return element("div", whole, class_="scroll drawing", tabindex="0", role="region", aria_label=f"Figure: {plain_name(name)}")

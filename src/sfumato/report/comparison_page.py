@@ -10,17 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sfumato.report.card import page_head
-from sfumato.report.inline_svg import inline_svg
+from sfumato.report.card_parts import drawing
 from sfumato.report.markup import Child, Html, definitions, element, joined, table
 from sfumato.report.wording import number, percentage, plain_name, sentence
 
 #: Components beside each other, so that the table fits a page.
 _ABREAST = 6
-#: On a narrow screen the names of methods break, so that state, risk, loss and balance are in sight.
-_NARROW = (
-    "@media (max-width: 34rem) { main { padding: 0 .5rem; } table { font-size: .72rem; } th, td { padding-right: .25rem; } "
-    "tbody th { overflow-wrap: anywhere; } .state { padding: 0 .1em; } }\n"
-)
+#: Names of methods stay whole: the table scrolls inside its region where it is wider than the screen.
+_WIDE = "tbody th { min-width: 12rem; } td { min-width: 4rem; }\n"
 
 
 @dataclass(frozen=True)
@@ -73,17 +70,19 @@ def comparison_page(content: ComparisonContent) -> str:
         element("p", "This page shows numbers made from the original. Do not publish it.", class_="owner"),
     )
     body = element("body", element("a", "Skip to the comparison", href="#card", class_="skip"), header, main)
-    return "<!DOCTYPE html>\n" + element("html", page_head(content.title, _NARROW), body, lang="en").source + "\n"
+    return "<!DOCTYPE html>\n" + element("html", page_head(content.title, _WIDE), body, lang="en").source + "\n"
 
 
 def _map(figure: str | None) -> Html | None:
     if figure is None:
         return None
-    caption = "Each mark is a method at one choice of parameters; hover over it for its name and scores."
+    caption = (
+        "Each mark is a method at one choice of parameters; hover over it for its name, its scores and what they are made of."
+    )
     return element(
         "section",
         element("h2", "The map"),
-        element("figure", inline_svg(figure, "risk-utility"), element("figcaption", caption)),
+        drawing(figure, "risk-utility", caption),
     )
 
 

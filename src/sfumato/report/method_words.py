@@ -61,7 +61,7 @@ def method_in_words(certificate: Certificate, details: Mapping[str, Any]) -> Met
     known = None if kind is None else find(kind, str(name))
     meanings = {**MEANINGS, **({} if known is None else {each.name: each.meaning for each in declarations(known)})}
     stated = certificate.method if kind is None else in_names_of_now(kind, certificate.method)
-    told = {key: value for key, value in {**stated, **details}.items() if key != "name" and key not in HEADLINES}
+    told = {key: value for key, value in {**stated, **details, **stated}.items() if key != "name" and key not in HEADLINES}
     shown_ones = [
         Parameter(key, in_words(value), meanings[key]) for key, value in told.items() if meanings.get(key) and _is_readable(value)
     ]

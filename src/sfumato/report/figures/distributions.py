@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sfumato.data.released import ReleasedTable
 from sfumato.data.texts.values import as_numbers
 from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, PAPER, Board, board, finished
+from sfumato.report.figures.labels import fit_titles
 from sfumato.report.markup import shorten, visible
 
 MOST_VALUES = 10
@@ -80,9 +81,9 @@ def distributions(columns: Sequence[Distribution]) -> str:
                 continue
             one = shown[place]
             (_profile if one.numeric and len(one.labels) > MOST_VALUES else _bars)(drawn, panel, one, place)
-            panel.set_title(shorten(one.column, 30), loc="left", fontsize=13, color=INK, fontweight="bold")
+        fit_titles(list(grid.reshape(-1)[: len(shown)]), [visible(one.column) for one in shown])
         keys = [Patch(color=PALE, label="original"), Patch(color=ACCENT, label="as the release tells it")]
-        drawn.figure.legend(handles=keys, loc="outside lower center", ncols=2, frameon=False, labelcolor=INK)
+        drawn.figure.legend(handles=keys, loc="outside upper left", ncols=2, frameon=False, labelcolor=INK)
         summary = "; ".join(f"{visible(one.column)}: {one.distance * 100:.0f} % moved" for one in shown)
         return finished(drawn, "distributions", "Distributions before and after", summary or "No column.")
 

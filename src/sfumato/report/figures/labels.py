@@ -1,0 +1,120 @@
+"""Names beside the marks of a map, on a side where they cover no mark and no other name, and never beyond the drawing.
+
+Boxes are measured as matplotlib draws them, in a font that is wider than those of most readers. A name for which there is no room
+is left out, and its mark keeps its tooltip; one that must be there goes where it covers least.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sfumato.report.figures.drawing import INK, PAPER
+from sfumato.report.markup import shorten
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.text import Annotation
+    from matplotlib.transforms import Bbox
+
+#: Sides of a mark, nearest first: how far in points, and how the text is aligned.
+_SIDES = (
+    (9, 0, "left", "center"),
+    (-9, 0, "right", "center"),
+    (7, 7, "left", "bottom"),
+    (-7, 7, "right", "bottom"),
+    (7, -7, "left", "top"),
+    (-7, -7, "right", "top"),
+    (0, 10, "center", "bottom"),
+    (0, -10, "center", "top"),
+    (12, 20, "left", "bottom"),
+    (-12, 20, "right", "bottom"),
+    (12, -20, "left", "top"),
+    (-12, -20, "right", "top"),
+)
+#: How far around its middle a mark reaches, and what is kept free around a name, in points.
+_MARK, _FREE = 6.0, 1.5
+
+
+@dataclass(frozen=True)
+class Label:
+    """A name for the mark at a place of the drawing; one that is `needed` is drawn wherever it covers least."""
+
+    text: str
+    x: float
+    y: float
+    colour: str = INK
+    size: float = 10.5
+    bold: bool = False
+    needed: bool = False
+
+
+def place_labels(axes: Axes, labels: Sequence[Label], marks: Sequence[tuple[float, float]]) -> None:
+    """Write the names in this order, each where there is room; call it when the axes have their limits."""
+    figure = axes.figure
+    figure.draw_without_rendering()  # type: ignore[union-attr]  # so that the layout is that of the drawing
+    scale = figure.dpi / 72
+    inside = axes.get_window_extent()
+    reach = _MARK * scale
+    covered = [_box(*axes.transData.transform(mark), reach) for mark in marks]
+    covered += [text.get_window_extent() for text in axes.texts if text.get_text()]
+    for label in labels:
+        best: tuple[float, Annotation] | None = None
+        for written in _tried(axes, label):
+            box = written.get_window_extent().padded(_FREE * scale)
+            outside = not (inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1)
+            cost = 1000.0 * outside + sum(box.overlaps(other) for other in covered)
+            if best is None or cost < best[0]:
+                if best is not None:
+                    best[1].remove()
+                best = (cost, written)
+            else:
+                written.remove()
+            if best[0] == 0:
+                break
+        if best is None or (best[0] and not label.needed):
+            if best is not None:
+                best[1].remove()
+            continue
+        best[1].set_in_layout(False)
+        covered.append(best[1].get_window_extent())
+
+
+def _tried(axes: Axes, label: Label) -> Iterator[Annotation]:
+    for across, up, horizontal, vertical in _SIDES:
+        yield axes.annotate(
+            label.text,
+            (label.x, label.y),
+            (across, up),
+            textcoords="offset points",
+            ha=horizontal,
+            va=vertical,
+            fontsize=label.size,
+            fontweight="bold" if label.bold else "normal",
+            color=label.colour,
+            zorder=5,
+            bbox={"facecolor": PAPER, "alpha": 0.8, "linewidth": 0, "pad": 1},
+        )
+
+
+def _box(x: float, y: float, reach: float) -> Bbox:
+    from matplotlib.transforms import Bbox
+
+    return Bbox.from_extents(x - reach, y - reach, x + reach, y + reach)
+
+
+def fit_titles(axes: Sequence[Axes], texts: Sequence[str]) -> None:
+    """Titles of small drawings, each shortened until it ends where its drawing does."""
+    shown = [
+        (panel, panel.set_title(text, loc="left", fontsize=12, color=INK, fontweight="bold"), text)
+        for panel, text in zip(axes, texts, strict=True)
+    ]
+    if not shown:
+        return
+    shown[0][0].figure.draw_without_rendering()  # type: ignore[union-attr]
+    for panel, title, text in shown:
+        room, left = panel.get_window_extent(), len(text)
+        while left > 4 and title.get_window_extent().x1 > room.x1:
+            left -= 1
+            title.set_text(shorten(text, left))
