@@ -294,10 +294,7 @@ def how_to_verify(content: CardContent) -> Html:
                 ),
                 ("fingerprint of the input", code(certificate.fingerprint or "none"), _about_the_fingerprint(certificate)),
                 ("ledger entry", code(certificate.ledger), "where the publisher's account of this data set holds this release"),
-                *(
-                    (f"version of {name}", version, "what it was made with")
-                    for name, version in sorted(certificate.versions.items())
-                ),
+                ("made with", ", ".join(f"{name} {version}" for name, version in sorted(certificate.versions.items())), ""),
             ]
         ),
     )

@@ -16,8 +16,8 @@ from sfumato.report.wording import number, percentage, plain_name, sentence
 
 #: Components beside each other, so that the table fits a page.
 _ABREAST = 6
-#: Names of methods stay whole: the table scrolls inside its region where it is wider than the screen.
-_WIDE = "tbody th { min-width: 12rem; } td { min-width: 4rem; }\n"
+#: Names of methods stay whole: a table that is wider than the screen scrolls inside its region.
+_WIDE = "header, main { max-width: 72rem; } tbody th { min-width: 12rem; } td:last-child { min-width: 7rem; }\n"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,8 @@ def _rows(content: ComparisonContent) -> Html:
     rows: list[tuple[Child, ...]] = []
     for row in content.rows:
         label = joined([row.label, element("span", sentence(row.note), class_="note") if row.note else None])
-        numbers = [percentage(row.risk), percentage(row.floor), row.gain, row.loss, percentage(row.balance), row.people]
+        gain, loss = (_with_margin(text) for text in (row.gain, row.loss))
+        numbers = [percentage(row.risk), percentage(row.floor), gain, loss, percentage(row.balance), row.people]
         if row.risk is None:
             numbers = [""] * len(numbers)
         rows.append(
@@ -104,6 +105,11 @@ def _rows(content: ComparisonContent) -> Html:
             )
         )
     return table(f"Methods compared on {content.records:,} records, best balance first", head, rows)
+
+
+def _with_margin(text: str) -> str:
+    """A number stays with its unit; a line may end before the margin only."""
+    return text.replace(" ", "\u00a0").replace("\u00a0±", " ±")
 
 
 def _components(content: ComparisonContent) -> Html:

@@ -140,11 +140,14 @@ class _Table:
             text = f"{claim.promise.rstrip('.')}, where a class is all records with the same {self.known(claim)}"
         return text
 
-    def known(self, claim: Claim) -> str:
-        """The columns that the promise supposes to be known, named or counted."""
+    def _known(self, claim: Claim) -> list[str]:
         knowledge = claim.parameters.get("knowledge")
         attributes = knowledge.get("attributes") if isinstance(knowledge, Mapping) else None
-        names = [str(name) for name in attributes] if attributes else with_role(self.certificate, "quasi")
+        return [str(name) for name in attributes] if attributes else with_role(self.certificate, "quasi")
+
+    def known(self, claim: Claim) -> str:
+        """The columns that the promise supposes to be known, named or counted."""
+        names = self._known(claim)
         if not names:
             return "values that others may know"
         if len(names) > MOST_NAMED:
@@ -153,11 +156,10 @@ class _Table:
 
     def combination(self, claim: Claim) -> str:
         """Every combination of these columns, or every value of the only one."""
-        known = self.known(claim)
         knowledge = claim.parameters.get("knowledge")
         items = knowledge.get("items") if isinstance(knowledge, Mapping) else None
-        alone = " and " not in known and not known.startswith("values") and not items
-        text = f"every value of {known}" if alone else f"every combination of {known}"
+        what = "value" if len(self._known(claim)) == 1 and not items else "combination"
+        text = f"every {what} of {self.known(claim)}"
         return f"{text} and up to {number(items)} items of each set" if items else text
 
     @property

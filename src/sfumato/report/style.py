@@ -83,6 +83,7 @@ _NARROW = """
 dl div { grid-template-columns: 1fr; gap: 0; }
 .scroll table:has(th:nth-child(3)) { min-width: 32rem; }
 .scroll table:has(th:nth-child(5)) { min-width: 46rem; }
+.scroll table:has(th:nth-child(7)) { min-width: 60rem; }
 .drawing svg { min-width: 34rem; }
 .drawing figcaption { position: sticky; left: 0; max-width: 84vw; }
 """

@@ -6,6 +6,7 @@ front. Duncan, Keller-McNulty, Stokes, "Disclosure risk vs. data utility: the R-
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ _SHAPES = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*")
 _LONGEST_LABEL = 42
 #: Families beside each other in the legend, and the height of a row of it in inches.
 _ABREAST, _ROW = 3, 0.24
+#: Places on each part of the front that names keep off.
+_STEPS = 9
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,17 @@ def _labels(axes: Axes, front: Sequence[Mark], content: RiskUtility) -> None:
         picked = mark is chosen
         labels.append(Label(text, mark.loss, mark.risk, SECOND if picked else INK, 11 if picked else 9.5, picked, needed=picked))
     labels.sort(key=lambda label: not label.bold)
-    place_labels(axes, labels, [*((mark.loss, mark.risk) for mark in content.marks), (loss, risk)])
+    place_labels(axes, labels, [*((mark.loss, mark.risk) for mark in content.marks), (loss, risk), *_along(front)])
+
+
+def _along(front: Sequence[Mark]) -> list[tuple[float, float]]:
+    """Places on the line that joins the front, which no name should cover."""
+    steps = np.linspace(0.1, 0.9, _STEPS).tolist()
+    places = []
+    for one, other in itertools.pairwise(front):
+        places += [(one.loss + step * (other.loss - one.loss), one.risk) for step in steps]
+        places += [(other.loss, one.risk + step * (other.risk - one.risk)) for step in steps]
+    return places
 
 
 def _chance(axes: Axes) -> None:
