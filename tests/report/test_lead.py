@@ -91,8 +91,8 @@ def test_each_promise_has_its_sentence(guarantee: Guarantee, measured: float | N
 def test_several_promises_are_one_sentence_and_many_are_counted() -> None:
     claims = [claimed(sf.KAnonymity(5), 5), claimed(sf.DistinctLDiversity(2, "job"), 2)]
     assert lead(stated(*claims)).sentence == (
-        "In this table every combination of age, sex and region is shared by at least 5 records; those who share one have at least "
-        "2 different values of job."
+        "In this table every combination of age, sex and region is shared by at least 5 records; those who share one have "
+        "at least 2 different values of job."
     )
     more = [*claims, claimed(sf.BetaLikeness(2, "job")), claimed(sf.TCloseness(0.1, "job")), claimed(sf.AverageRisk(0.5))]
     assert lead(stated(*more)).sentence.endswith("; 2 further promises are listed below.")

@@ -14,6 +14,8 @@ from sfumato.report.markup import Child, Html, definitions, element, joined, tab
 from sfumato.report.method_words import in_words
 from sfumato.report.wording import RISK, number, percentage, plain_name, sentence
 
+#: Parts of a score that its row names.
+_MOST_PARTS = 12
 #: Figures that stand in a section of their own.
 _PLACED = ("loss_per_attribute", "risk_profile", "tradeoff")
 
@@ -158,13 +160,20 @@ def other_figures(content: CardContent) -> Html | None:
 
 def _score_row(score: Score) -> tuple[Child, ...]:
     beside = {} if score.floor is None else {"by chance": score.floor}
-    parts = ", ".join(f"{name} {number(value)}" for name, value in {**beside, **score.parts}.items())
+    parts = _parts({**beside, **score.parts})
     value = joined([number(score.value), element("span", parts, class_="note") if parts else None])
     return (plain_name(score.measure), value, score.better, sentence(score.meaning))
 
 
+def _parts(parts: Mapping[str, float]) -> str:
+    """What a score is made of, the first of many."""
+    named = [f"{name} {number(value)}" for name, value in parts.items()]
+    more = [f"and {len(named) - _MOST_PARTS} more in scores.json"] if len(named) > _MOST_PARTS else []
+    return "; ".join([*named[:_MOST_PARTS], *more])
+
+
 def _owner_risk_row(score: Score) -> tuple[Child, ...]:
-    parts = ", ".join(f"{name} {number(value)}" for name, value in score.parts.items())
+    parts = _parts(score.parts)
     return (
         plain_name(score.measure),
         joined([_with_interval(score.value, score.interval), element("span", parts, class_="note") if parts else None]),

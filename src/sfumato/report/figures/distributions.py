@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sfumato.data.released import ReleasedTable
 from sfumato.data.texts.values import as_numbers
 from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, PAPER, Board, board, finished
-from sfumato.report.figures.labels import fit_titles
+from sfumato.report.figures.labels import fit_titles, short_name
 from sfumato.report.markup import shorten, visible
 
 MOST_VALUES = 10
@@ -207,7 +207,7 @@ def loss_per_attribute(losses: Mapping[str, float], *, levels: Mapping[str, str]
                 fontsize=11,
                 color=PAPER if inside else INK,
             )
-        axes.set_yticks(range(len(ordered)), [shorten(name, 24) for name, _ in ordered])
+        axes.set_yticks(range(len(ordered)), [short_name(name, 28) for name, _ in ordered])
         axes.tick_params(axis="y", labelcolor=INK, labelsize=12)
         axes.set_xlim(0, 1)
         axes.set_ylim(max(len(ordered), 1) - 0.5, -0.5)

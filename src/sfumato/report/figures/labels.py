@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sfumato.report.figures.drawing import INK, PAPER
-from sfumato.report.markup import shorten
+from sfumato.report.markup import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +32,13 @@ _SIDES = (
     (-12, 20, "right", "bottom"),
     (12, -20, "left", "top"),
     (-12, -20, "right", "top"),
+)
+#: Places farther off, which a line joins with their mark.
+_FAR = tuple(
+    (across, up, "center", "center")
+    for reach in (40, 65, 90, 120, 150)
+    for up in (-reach, reach)
+    for across in (-70, 0, 70, -140, 140)
 )
 #: How far around its middle a mark reaches, and what is kept free around a name, in points.
 _MARK, _FREE = 6.0, 1.5
@@ -62,7 +69,7 @@ def place_labels(axes: Axes, labels: Sequence[Label], marks: Sequence[tuple[floa
     for label in labels:
         best: tuple[float, Annotation] | None = None
         for written in _tried(axes, label):
-            box = written.get_window_extent().padded(_FREE * scale)
+            box = _text_box(written).padded(_FREE * scale)
             outside = not (inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1)
             cost = 1000.0 * outside + sum(box.overlaps(other) for other in covered)
             if best is None or cost < best[0]:
@@ -78,11 +85,12 @@ def place_labels(axes: Axes, labels: Sequence[Label], marks: Sequence[tuple[floa
                 best[1].remove()
             continue
         best[1].set_in_layout(False)
-        covered.append(best[1].get_window_extent())
+        covered.append(_text_box(best[1]))
 
 
 def _tried(axes: Axes, label: Label) -> Iterator[Annotation]:
-    for across, up, horizontal, vertical in _SIDES:
+    for across, up, horizontal, vertical in (*_SIDES, *(_FAR if label.needed else ())):
+        far = horizontal == vertical == "center"
         yield axes.annotate(
             label.text,
             (label.x, label.y),
@@ -95,13 +103,35 @@ def _tried(axes: Axes, label: Label) -> Iterator[Annotation]:
             color=label.colour,
             zorder=5,
             bbox={"facecolor": PAPER, "alpha": 0.8, "linewidth": 0, "pad": 1},
+            arrowprops={"arrowstyle": "-", "color": label.colour, "linewidth": 0.8, "shrinkB": _MARK} if far else None,
         )
+
+
+def _text_box(written: Annotation) -> Bbox:
+    """The box of the words, without the line to their mark."""
+    from matplotlib.text import Text
+
+    written.get_window_extent()  # brings the words to their place
+    return Text.get_window_extent(written)
 
 
 def _box(x: float, y: float, reach: float) -> Bbox:
     from matplotlib.transforms import Bbox
 
     return Bbox.from_extents(x - reach, y - reach, x + reach, y + reach)
+
+
+def short_name(text: str, longest: int) -> str:
+    """A name of at most so many characters; a long one loses its middle, so that names which begin alike stay different.
+
+    >>> short_name("question 17 of the survey", 16)
+    'questio…e survey'
+    """
+    shown = visible(text)
+    if len(shown) <= longest:
+        return shown
+    tail = (longest - 1) // 2
+    return f"{shown[: longest - 1 - tail]}…{shown[-tail:]}"
 
 
 def fit_titles(axes: Sequence[Axes], texts: Sequence[str]) -> None:
@@ -117,4 +147,4 @@ def fit_titles(axes: Sequence[Axes], texts: Sequence[str]) -> None:
         room, left = panel.get_window_extent(), len(text)
         while left > 4 and title.get_window_extent().x1 > room.x1:
             left -= 1
-            title.set_text(shorten(text, left))
+            title.set_text(short_name(text, left))

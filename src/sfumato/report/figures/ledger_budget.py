@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, SECOND, Board, board, finished, tidy_axes
-from sfumato.report.figures.labels import Label, place_labels
+from sfumato.report.figures.labels import Label, place_labels, short_name
 from sfumato.report.figures.ledger_timeline import date_axis, moment
 from sfumato.report.markup import shorten, visible
 
@@ -72,7 +72,7 @@ def _bars(drawn: Board, axes: Axes, budgets: Sequence[AccountBudget]) -> None:
         bar = axes.barh(place, each.share, height=0.62, color=SECOND if each.share >= 1 else ACCENT)[0]
         bar.set_gid(f"bar-{place}")
         drawn.tooltips[f"bar-{place}"] = f"{visible(each.name)}: {visible(each.words)} ({each.share * 100:.2f} %)"
-    axes.set_yticks(range(len(budgets)), [f"{shorten(each.name, 28)}\n{shorten(each.words, 38)}" for each in budgets])
+    axes.set_yticks(range(len(budgets)), [f"{short_name(each.name, 30)}\n{shorten(each.words, 38)}" for each in budgets])
     axes.tick_params(axis="y", labelcolor=INK, labelsize=11)
     axes.set_xlim(0, widest)
     axes.set_ylim(max(len(budgets), 1) - 0.5, -0.5)
@@ -100,7 +100,7 @@ def _history(drawn: Board, axes: Axes, budgets: Sequence[AccountBudget]) -> None
             f"{visible(each.name)}: {total * 100:.2f} % spent by {visible(time)}"
             for (time, _), total in zip(_thinned(each.spends), totals, strict=True)
         ]
-        labels.append(Label(shorten(each.name, 28), times[-1], totals[-1], colour, 11))
+        labels.append(Label(short_name(each.name, 28), times[-1], totals[-1], colour, 11))
         places += zip(times, totals, strict=True)
     pad = max((max(moments) - min(moments)) * 0.08, 1 / 1440)
     axes.set_xlim(min(moments) - pad, max(moments) + 3 * pad)

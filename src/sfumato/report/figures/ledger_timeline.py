@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from sfumato.core.errors import InputError
 from sfumato.report.figures.drawing import ACCENT, GRID, INK, SECOND, board, finished
-from sfumato.report.figures.labels import Label, place_labels
-from sfumato.report.markup import shorten, visible
+from sfumato.report.figures.labels import Label, place_labels, short_name
+from sfumato.report.markup import visible
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def ledger_timeline(entries: Sequence[TimelineRelease]) -> str:
             which = " (this release)" if entry.current else ""
             promise = f": {visible(entry.promise)}" if entry.promise else ""
             drawn.tooltips[f"release-{i}"] = [f"{visible(entry.dataset)}, {visible(entry.created)}{promise}{which}"]
-        axes.set_yticks(range(len(names)), [shorten(name, 24) for name in names])
+        axes.set_yticks(range(len(names)), [short_name(name, 28) for name in names])
         axes.tick_params(axis="y", labelcolor=INK, labelsize=12)
         axes.set_ylim(-0.7, max(len(names), 1) - 0.3)
         if moments:

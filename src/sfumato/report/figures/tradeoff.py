@@ -68,7 +68,7 @@ def tradeoff(nodes: Nodes) -> str:
             _mark_chosen(drawn, axes, nodes, risk, loss, gone, nodes.chosen)
         _finish_axes(axes, nodes.risk_label, risk)
         if nodes.chosen is not None:
-            text = f"chosen: risk {_percent(risk[nodes.chosen])}, loss {_percent(loss[nodes.chosen])}"
+            text = f"chosen\nrisk {_percent(risk[nodes.chosen])}, loss {_percent(loss[nodes.chosen])}"
             label = Label(text, loss[nodes.chosen], risk[nodes.chosen], SECOND, 12, bold=True, needed=True)
             place_labels(axes, [label], list(zip(loss.tolist(), risk.tolist(), strict=True))[:_MOST_AVOIDED])
         merged = " Marks of several nodes are merged." if np.count_nonzero(~special) > MOST_MARKS else ""
