@@ -118,7 +118,7 @@ def risk_profile(sizes: Sequence[int] | NDArray[np.int64]) -> str:
             )
             if count:
                 axes.annotate(
-                    _percent(count / total),
+                    _percent(count / total, digits=2 if count < 0.01 * total else 3),
                     (place, count / total),
                     (0, 3),
                     textcoords="offset points",
@@ -153,5 +153,5 @@ def risk_profile(sizes: Sequence[int] | NDArray[np.int64]) -> str:
         return finished(drawn, "risk-profile", "Risk of being picked out", f"Share of records by risk: {text}.")
 
 
-def _percent(rate: float) -> str:
-    return f"{rate * 100:.3g} %" if rate >= 0.0001 or rate == 0 else "< 0.01 %"
+def _percent(rate: float, digits: int = 3) -> str:
+    return f"{rate * 100:.{digits}g} %" if rate >= 0.0001 or rate == 0 else "< 0.01 %"

@@ -105,7 +105,7 @@ def _bars(drawn: Board, panel: object, one: Distribution, place: int) -> None:
             gid = f"bar-{place}-{what}-{i}"
             bar.set_gid(gid)
             drawn.tooltips[gid] = f"{visible(one.labels[i])}: {shares[i] * 100:.2f} % ({what})"
-    panel.set_yticks(rows, [shorten(label, 18) for label in one.labels])
+    panel.set_yticks(rows, [short_name(label, 20) for label in one.labels])
     panel.tick_params(axis="y", labelcolor=INK)
     panel.invert_yaxis()
     _percent_axis(panel)
@@ -195,7 +195,7 @@ def loss_per_attribute(losses: Mapping[str, float], *, levels: Mapping[str, str]
             bar.set_gid(f"bar-{place}")
             note = f" ({visible(levels[name])})" if levels and name in levels else ""
             drawn.tooltips[f"bar-{place}"] = f"{visible(name)}: {loss * 100:.2f} % of the detail lost{note}"
-            inside = loss > 0.9
+            inside = loss > 0.85
             label = f"{loss * 100:.0f} %" if loss in (0.0, 1.0) else f"{loss * 100:.1f} %"
             axes.annotate(
                 label,

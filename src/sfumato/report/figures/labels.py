@@ -1,7 +1,7 @@
 """Names beside the marks of a map, on a side where they cover no mark and no other name, and never beyond the drawing.
 
 Boxes are measured as matplotlib draws them, in a font that is wider than those of most readers. A name for which there is no room
-is left out, and its mark keeps its tooltip; one that must be there goes where it covers least.
+is left out, and its mark keeps its tooltip; one that must be there is written above the drawing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _MARK, _FREE = 6.0, 1.5
 
 @dataclass(frozen=True)
 class Label:
-    """A name for the mark at a place of the drawing; one that is `needed` is drawn wherever it covers least."""
+    """A name for the mark at a place of the drawing; one that is `needed` is written in any case."""
 
     text: str
     x: float
@@ -58,13 +58,14 @@ class Label:
 
 
 def place_labels(axes: Axes, labels: Sequence[Label], marks: Sequence[tuple[float, float]]) -> None:
-    """Write the names in this order, each where there is room; call it when the axes have their limits."""
+    """Write the names in this order, each where there is room; call it when the axes have their limits. One that is needed and
+    has no room stands above the drawing, in the colour of its mark."""
     figure = axes.figure
     figure.draw_without_rendering()  # type: ignore[union-attr]  # so that the layout is that of the drawing
     scale = figure.dpi / 72
     inside = axes.get_window_extent()
     reach = _MARK * scale
-    covered = [_box(*axes.transData.transform(mark), reach) for mark in marks]
+    covered = [_box(float(x), float(y), reach) for x, y in (axes.transData.transform(mark) for mark in marks)]
     covered += [text.get_window_extent() for text in axes.texts if text.get_text()]
     for label in labels:
         best: tuple[float, Annotation] | None = None
@@ -80,9 +81,13 @@ def place_labels(axes: Axes, labels: Sequence[Label], marks: Sequence[tuple[floa
                 written.remove()
             if best[0] == 0:
                 break
-        if best is None or (best[0] and not label.needed):
-            if best is not None:
-                best[1].remove()
+        if best is None:
+            continue
+        if best[0]:
+            best[1].remove()
+            if label.needed:
+                words = " ".join(label.text.split("\n"))  # a line higher than what stands above the drawing already
+                axes.set_title(f"{words}\n", loc="left", fontsize=label.size, color=label.colour, fontweight="bold")
             continue
         best[1].set_in_layout(False)
         covered.append(_text_box(best[1]))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.plain_data import Plain
 from sfumato.report.figures.drawing import ACCENT, INK, PALE, SECOND, Board, board, finished, tidy_axes
-from sfumato.report.figures.labels import fit_titles
+from sfumato.report.figures.labels import fit_titles, short_name
 from sfumato.report.markup import shorten, visible
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _column(
         panel.set_yticks([])
         panel.spines["left"].set_visible(False)
     else:
-        panel.set_yticks(range(len(labels)), [shorten(label, 18) for label in labels])
+        panel.set_yticks(range(len(labels)), [short_name(label, 20) for label in labels])
         panel.tick_params(axis="y", labelcolor=INK)
         panel.invert_yaxis()
         panel.spines["left"].set_visible(False)

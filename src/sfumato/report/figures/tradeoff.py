@@ -6,6 +6,7 @@ says how many they are.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -28,6 +29,8 @@ MOST_MARKS = 600
 SPOTS = 40
 #: The label of the chosen node keeps off so many of the others.
 _MOST_AVOIDED = 2_000
+#: Places on each step of the frontier that the label keeps off.
+_STEPS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +73,8 @@ def tradeoff(nodes: Nodes) -> str:
         if nodes.chosen is not None:
             text = f"chosen\nrisk {_percent(risk[nodes.chosen])}, loss {_percent(loss[nodes.chosen])}"
             label = Label(text, loss[nodes.chosen], risk[nodes.chosen], SECOND, 12, bold=True, needed=True)
-            place_labels(axes, [label], list(zip(loss.tolist(), risk.tolist(), strict=True))[:_MOST_AVOIDED])
+            nodes_at = list(zip(loss.tolist(), risk.tolist(), strict=True))[:_MOST_AVOIDED]
+            place_labels(axes, [label], [*nodes_at, *_along(loss[front], risk[front])])
         merged = " Marks of several nodes are merged." if np.count_nonzero(~special) > MOST_MARKS else ""
         chosen = "" if nodes.chosen is None else " " + _describe(nodes, risk, loss, gone, nodes.chosen) + " was chosen."
         return finished(
@@ -79,6 +83,16 @@ def tradeoff(nodes: Nodes) -> str:
             "Risk against loss",
             f"{risk.size:,} transformations; for {front.size:,} of them no other is both safer and more useful.{chosen}{merged}",
         )
+
+
+def _along(loss: NDArray[np.float64], risk: NDArray[np.float64]) -> list[tuple[float, float]]:
+    """Places on the line that joins the frontier, which no name should cover."""
+    places: list[tuple[float, float]] = []
+    for (left, low), (right, high) in itertools.pairwise(zip(loss.tolist(), risk.tolist(), strict=True)):
+        up = np.geomspace(low, high, _STEPS) if low > 0 else np.linspace(low, high, _STEPS)
+        places += [(left, each) for each in up.tolist()]
+        places += [(each, high) for each in np.linspace(left, right, _STEPS).tolist()]
+    return places
 
 
 def frontier(risk: NDArray[np.float64], loss: NDArray[np.float64]) -> NDArray[np.int64]:
