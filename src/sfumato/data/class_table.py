@@ -108,7 +108,8 @@ class ClassTable:
         places = self.tuple_of_cell * totals.shape[1]
         places += self.sensitive_codes[attribute]
         places += start
-        np.add.at(totals.reshape(-1), places, self.cell_counts)
+        # of one type, or NumPy takes its slow way
+        np.add.at(totals.reshape(-1), places, self.cell_counts.astype(totals.dtype, copy=False))
 
     def refuse_large_histograms(self, width: int) -> None:
         """Raise where histograms of so many values would not fit."""

@@ -56,6 +56,7 @@ class NodeTables:
         self._bytes = 0
         self._changes: dict[tuple[int, int, int], Int] = {}
         self._finest: tuple[Int, Int] | None = None
+        self._base: list[Real] | None = None
         self.merges = any(limits.least for limits in table.limits.values())
 
     def measure(self, losses: list[list[Real]]) -> list[Real]:
@@ -100,17 +101,20 @@ class NodeTables:
         narrowed = copy.copy(self)
         keys, totals = self.root
         narrowed.root = (keys[chosen], totals[chosen])
-        narrowed._cache, narrowed._bytes, narrowed._finest = OrderedDict(), 0, None
+        narrowed._cache, narrowed._bytes, narrowed._finest, narrowed._base = OrderedDict(), 0, None, None
         return narrowed
 
     def base_losses(self, losses: list[list[Real]] | None = None) -> list[Real]:
         """Per attribute and level: the loss of all these records without suppression, as a share of the table's records; the
         weighed loss, or another by attribute, level and value."""
-        losses = self.losses if losses is None else losses
-        totals = self.root[1]
+        if losses is None:
+            if self._base is None:
+                self._base = self.base_losses(self.losses)
+            return [per_level.copy() for per_level in self._base]
+        counts = self.root[1][:, 0].astype(np.float64)
         result = []
         for a, levels in enumerate(self.level_codes):
-            records = np.bincount(self._leaves(a), weights=totals[:, 0], minlength=len(levels[0][0]))
+            records = np.bincount(self._leaves(a), weights=counts, minlength=len(levels[0][0]))
             per_level = [float((records * losses[a][level][self.codes_at(a, 0, level)]).sum()) for level in range(len(levels))]
             result.append(np.array(per_level) / self.records)
         return result
