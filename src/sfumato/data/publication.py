@@ -100,9 +100,5 @@ class Publication(Frozen):
         stated = self.stated()
         return [(label, stated[name]) for name, label in LABELS.items() if name in stated]
 
-    def left_out(self) -> list[str]:
-        """The entries that say nothing, but for `units`."""
-        return [name for name in LABELS if getattr(self, name) is None]
-
 
 NOTHING_SAID = Publication()

@@ -419,7 +419,7 @@ class Schema(Frozen):
             for key, value in reading.items():
                 stated[key] = text_list(value) if key == "missing" else value
             document["read"] = stated
-        if publication := self.publication.stated():
+        if publication := self.publication.model_dump(exclude_none=True):
             document["publication"] = publication
         columns = tomlkit.table(is_super_table=True)
         for name, column in self.columns.items():

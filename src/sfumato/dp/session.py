@@ -334,7 +334,8 @@ class Session:
         from sfumato.dp.sql.asking.once import Asker
 
         source = (self._version, self._seed, self._source)
-        said = next((each for table in self._tables.values() if (each := table.schema.publication).stated()), NOTHING_SAID)
+        publications = (table.schema.publication for table in self._tables.values())
+        said = next((each for each in publications if each != NOTHING_SAID), NOTHING_SAID)
         return Asker(self._book, self.dataset, self.analyst, *source, tuple(self._not_covered()), said)
 
     def _several(self, queries: Sequence[str], options: QuestionOptions) -> tuple[list[tuple[Question, Price]], Parts]:

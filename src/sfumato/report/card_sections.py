@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from sfumato.core.certificate import NOT_ENTERED, Certificate, Claim
 from sfumato.core.registry import find, has
 from sfumato.data.publication import LABELS
-from sfumato.report.card_parts import code, explained, figure, section, state
-from sfumato.report.column_changes import AS_IT_IS, column_changes, has_example
 from sfumato.report.content import CardContent
 from sfumato.report.lead import columns_of, is_process, lead, unpromised, with_role
 from sfumato.report.loss_words import loss_in_words
-from sfumato.report.markup import Child, Html, definitions, element, joined, table
-from sfumato.report.method_words import MethodWords, method_in_words
+from sfumato.report.making import AS_IT_IS, MethodWords, column_changes, has_example, method_in_words
+from sfumato.report.markup import Child, Html, code, definitions, element, explained, joined, section, state, table
 from sfumato.report.wording import (
     ALL_LIMITS,
     CLASS_LIMITS,
@@ -126,7 +124,7 @@ def promises(content: CardContent) -> Html:
         "What is promised",
         element("p", " ".join(filter(None, said))),
         table("Promises of this release", head, [_claim_row(claim) for claim in claims]),
-        figure(content, "class_sizes"),
+        content.figure("class_sizes"),
     )
 
 

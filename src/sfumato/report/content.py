@@ -14,6 +14,9 @@ from typing import Any, Literal
 from sfumato.core.certificate import Certificate
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.view import AttackResult, Score
+from sfumato.report.inline_svg import drawing
+from sfumato.report.markup import Html
+from sfumato.report.wording import FIGURES, plain_name
 
 Audience = Literal["public", "owner"]
 
@@ -44,7 +47,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Decision:
+class ColumnDecision:
     """What was decided about something, a column as a rule, and on whose word it rests."""
 
     about: str
@@ -75,7 +78,7 @@ class CardContent:
     figures: Mapping[str, str] = field(default_factory=_empty, repr=False)
     risk: Mapping[str, float] = field(default_factory=_empty)
     missing: tuple[str, ...] = ()
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[ColumnDecision, ...] = ()
     left_out: tuple[str, ...] = ()
     owner_risks: tuple[Score, ...] = ()
     attacks: tuple[AttackResult, ...] = ()
@@ -85,6 +88,12 @@ class CardContent:
     answers: Mapping[str, Answer] = field(default_factory=_empty)
     signature: str = "not signed"
     signed: bool = False
+
+    def figure(self, name: str) -> Html | None:
+        """A figure with its caption, where there is one of this name."""
+        if name not in self.figures:
+            return None
+        return drawing(self.figures[name], plain_name(name), FIGURES.get(name, plain_name(name)))
 
     def figures_for(self, audience: Audience) -> tuple[tuple[str, str], ...]:
         """The figures this reader may see, in reading order."""

@@ -14,11 +14,10 @@ from typing import Any
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.view import AttackResult, Criterion, Score
-from sfumato.report.card_parts import section
 from sfumato.report.content import CardContent
 from sfumato.report.lead import is_process, unpromised, with_role
 from sfumato.report.loss_words import loss_in_words
-from sfumato.report.markup import Html, element, table
+from sfumato.report.markup import Html, element, section, table
 from sfumato.report.wording import RISK, listed, named_column, number, percentage, plain_name, sentence
 
 #: The criteria, each in a sentence of ours.

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from sfumato.core import registry
 from sfumato.core.certificate import KNOWN_VALUES, Certificate, Claim
+from sfumato.core.plain_data import Plain
 from sfumato.core.texts import percent
 from sfumato.report.loss_words import loss_in_words
 from sfumato.report.wording import counted, known_values, listed, named_column, number, sentence
@@ -61,7 +62,7 @@ def lead(certificate: Certificate, missing: Sequence[str] = ()) -> Lead:
     return Lead(said, "good", notes)
 
 
-def columns_of(certificate: Certificate) -> dict[str, Mapping[str, Any]]:
+def columns_of(certificate: Certificate) -> dict[str, Plain]:
     """The published columns, as the certificate's schema describes them."""
     columns = certificate.schema.get("columns", {})
     return (
@@ -191,11 +192,11 @@ class _Table:
             notes.append(f"Each record is counted as one of the {units}: the publisher states that nobody has several.")
         elif any(claim.guarantee in _COUNTING for claim in claims):
             notes.append("Records are counted, whoever they belong to: how many people stand behind them is not stated.")
-        known = {each for claim in claims for each in [claim.also_measured.get(KNOWN_VALUES)] if each is not None}
+        fewest = {each for claim in claims for each in [claim.also_measured.get(KNOWN_VALUES)] if each is not None}
         if missing:
             notes.append(f"A missing value of {listed([named_column(name) for name in missing][:MOST_NAMED])} counts as a value.")
-        if known:
-            notes.append(f"Among different values a missing one counts too: some group shows {known_values(min(known))}.")
+        if fewest:
+            notes.append(f"Among different values a missing one counts too: some group shows {known_values(min(fewest))}.")
         if left := unpromised(self.certificate):
             names = [named_column(name) for name in left[:MOST_NAMED]]
             names += [f"{len(left) - MOST_NAMED} more columns"] if len(left) > MOST_NAMED else []

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sfumato.core.view import AttackResult, Score
-from sfumato.report.card_parts import figure, section, state
 from sfumato.report.checklist import Item
 from sfumato.report.content import HEADLINES, PUBLIC_FIGURES, CardContent
 from sfumato.report.lead import is_process
-from sfumato.report.markup import Child, Html, definitions, element, joined, table
-from sfumato.report.method_words import in_words
+from sfumato.report.making import in_words
+from sfumato.report.markup import Child, Html, definitions, element, joined, section, state, table
 from sfumato.report.wording import RISK, number, percentage, plain_name, sentence
 
 #: Parts of a score that its row names.
@@ -55,7 +54,7 @@ def risk(content: CardContent) -> Html:
     return section(
         "Risk",
         numbers(content),
-        figure(content, "risk_profile"),
+        content.figure("risk_profile"),
         table("Risks measured on the release", ("Risk", "Value"), rows),
         table(
             "Risks measured by the owner",
@@ -73,8 +72,8 @@ def loss(content: CardContent) -> Html:
         "Loss",
         table("Scores", ("Measure", "Value", "Better", "What it means"), rows),
         element("p", "Usefulness was not measured.") if not rows else None,
-        figure(content, "loss_per_attribute"),
-        figure(content, "tradeoff"),
+        content.figure("loss_per_attribute"),
+        content.figure("tradeoff"),
     )
 
 
@@ -155,7 +154,7 @@ def other_figures(content: CardContent) -> Html | None:
     names = [name for name, _ in content.figures_for("owner") if name not in (*PUBLIC_FIGURES, *_PLACED)]
     if not names:
         return None
-    return section("More figures for the owner", *(figure(content, name) for name in names))
+    return section("More figures for the owner", *(content.figure(name) for name in names))
 
 
 def _score_row(score: Score) -> tuple[Child, ...]:

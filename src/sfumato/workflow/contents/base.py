@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
     from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
-    from sfumato.report.content import Answer, Decision
+    from sfumato.report.content import Answer, ColumnDecision
     from sfumato.workflow.publishing.claims import References
     from sfumato.workflow.publishing.scoring import Checked, Checks
     from sfumato.workflow.release import Release
@@ -174,7 +174,7 @@ class Content(ABC):
         """One invented row before and after, by column, for everybody; nothing where there are no columns of people."""
         return {}
 
-    def page_decisions(self, release: Release[Content]) -> tuple[Decision, ...]:
+    def page_decisions(self, release: Release[Content]) -> tuple[ColumnDecision, ...]:
         """What was decided about columns, and by whom, for the owner's card."""
         return ()
 

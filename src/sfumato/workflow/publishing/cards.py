@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from sfumato.core.certificate import Certificate, plain
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.view import Score
+from sfumato.data.publication import LABELS
 from sfumato.report.card import release_card
 from sfumato.report.content import CardContent, plain_details
 from sfumato.workflow.contents.base import Content, content_kind
@@ -44,7 +45,7 @@ def card_of(release: Release[Content], audience: Audience, *, certificate: Certi
         risk=page.risk,
         missing=page.missing,
         decisions=release.content.page_decisions(release),
-        left_out=tuple(release.content.schema.publication.left_out()),
+        left_out=tuple(name for name in LABELS if getattr(release.content.schema.publication, name) is None),
         details=page.details,
         owner_details=plain_details(release.content.owner_details(release)),
         answers=release.owner.answers,

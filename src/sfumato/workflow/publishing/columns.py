@@ -129,7 +129,7 @@ def released_schema(schema: Schema, table: pa.Table) -> Schema:
             label=described.label,
             items=described.items,
         )
-    return Schema(dataset=schema.dataset, columns=columns, publication=schema.publication)
+    return Schema(dataset=schema.dataset, columns=columns).replace(publication=schema.publication)
 
 
 def with_sensitive_hierarchies(public: Schema, owner: Schema) -> Schema:

@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from sfumato.core.certificate import FIRST_FORMAT, FORMAT, FORMATS, NOT_ENTERED, Certificate
 from sfumato.core.errors import VerificationFailed, forgetting
-from sfumato.data.invented_values import LONGEST as LONGEST_EXAMPLE
 from sfumato.data.schema import Column, Schema
 from sfumato.report.checklist import LONGEST_NOTE, QUESTIONS
 from sfumato.wire.fingerprint import FORMATS as FINGERPRINTS
+from sfumato.workflow.publishing.about_columns import LONGEST as LONGEST_EXAMPLE
 from sfumato.workflow.verifying.untrusted import is_plain_name, quoted
 
 _Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
