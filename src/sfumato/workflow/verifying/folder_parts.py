@@ -156,6 +156,8 @@ def refuse_contradictions(certificate: Certificate) -> None:
         raise VerificationFailed("the certificate shows an invented row of other columns than it is about")
     if certificate.schema.get("unit") is not None and registry.has("mask", certificate.method.get("name")):
         raise VerificationFailed("the certificate says that each record is a person, which nobody says of masked rows")
+    if certificate.card.get("answers") and certificate.card.get("format") == CARD_FORMAT:
+        raise VerificationFailed("the certificate answers the checklist, and releases leave the answers with their owner")
     kinds = {claim.evidence == "process" for claim in certificate.claims}
     if len(kinds) > 1:
         raise VerificationFailed("the claims are partly about rows and partly about a process; no release makes both")
