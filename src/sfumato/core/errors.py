@@ -18,6 +18,7 @@
     │   └── VerificationFailed  a written release does not show what it claims
     ├── BudgetRefused           exit code 3: the ledger does not grant it
     ├── LedgerError             the ledger is damaged or cannot be reached
+    │   └── NoLedger            there is none at that place, and it was opened to be read
     └── Cancelled               stopped by the user
 
 A message says what, why and what to do. No message carries a record value; the exception is a schema or hierarchy
@@ -158,6 +159,10 @@ class BudgetRefused(SfumatoError):
 
 class LedgerError(SfumatoError):
     """The ledger is damaged or cannot be reached."""
+
+
+class NoLedger(LedgerError):
+    """There is no ledger at a place that was opened to be read."""
 
 
 class Cancelled(SfumatoError):

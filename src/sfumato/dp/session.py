@@ -24,7 +24,7 @@ from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
 from sfumato.dp.book import OtherLedger, open_book, other_ledgers
-from sfumato.dp.releasing import charged_run
+from sfumato.dp.releasing import ArtefactCost, charged_run, cost_of_artefact
 from sfumato.dp.session_arguments import QuestionOptions, dataset_of, declared_keys, named_tables
 from sfumato.engines.sql.relation import lenient
 from sfumato.engines.time_limits import check_timeout, statements_within
@@ -312,6 +312,10 @@ class Session:
         with self._in_time():
             outcome = charged_run(algorithm, protected, *account, randomness=source, progress=progress, for_owner=for_owner)
         return replace(outcome, details={**outcome.details, "not_covered": not_covered})
+
+    def release_cost(self, algorithm: Algorithm, table: str | None = None) -> ArtefactCost:
+        """What `release` would charge and make, before it does: no row is read, and nothing is spent."""
+        return cost_of_artefact(algorithm, self._catalogue.table(table or next(iter(self._tables))))
 
     def ask(
         self, select: exp.Select, request: Request, bounds: DeclaredBounds, keys: Mapping[str, Sequence[object]] | None = None

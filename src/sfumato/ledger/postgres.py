@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.errors import LedgerError, raise_alone
+from sfumato.core.errors import LedgerError, NoLedger, raise_alone
 from sfumato.ledger.chain import FORMAT
 from sfumato.ledger.store import DEFINITIONS, LATER_INDICES, Tables
 
@@ -134,7 +134,7 @@ class PostgresStore:
                 self._add_later_indices()
                 return
             if self._read_only:
-                raise LedgerError(f"there is no ledger in {self.description}")
+                raise NoLedger(f"there is no ledger in {self.description}")
             self.run("SELECT pg_advisory_xact_lock(?)", (_CREATION_LOCK,))
             if self._exists():  # another process was faster
                 return

@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import LedgerError, raise_alone
+from sfumato.core.errors import LedgerError, NoLedger, raise_alone
 from sfumato.ledger.chain import FORMAT
 from sfumato.ledger.store import DEFINITIONS, LATER_INDICES, VERSION, Tables
 
@@ -64,7 +64,7 @@ class SqliteStore:
         if not read_only:
             self._create_file()
         elif not self._path.is_file():
-            raise LedgerError(f"there is no ledger at {self.description}")
+            raise NoLedger(f"there is no ledger at {self.description}")
         if not self._path.is_file():  # what is written to a device is lost
             raise LedgerError(f"the ledger {self.description} is not a plain file. Name another file.")
         self._connection = self._connect()
@@ -204,7 +204,7 @@ class SqliteStore:
             self._add_later_indices(connection)
             return
         if self._read_only:
-            raise LedgerError(f"{self.description} is an empty file, not a ledger")
+            raise NoLedger(f"{self.description} is an empty file, not a ledger")
         self._switch_to_write_ahead_log(connection)
         connection.execute("BEGIN IMMEDIATE")
         try:

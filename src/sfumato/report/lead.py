@@ -18,6 +18,7 @@ from sfumato.core.texts import percent
 from sfumato.report.loss_words import loss_in_words
 from sfumato.report.wording import counted, known_values, listed, named_column, number, sentence
 
+_DRAFT = "A draft, not a release, and not to be given away. "
 State = Literal["good", "warn", "bad"]
 
 #: More columns than this are counted in the sentence and not named.
@@ -46,13 +47,15 @@ def lead(certificate: Certificate, missing: Sequence[str] = ()) -> Lead:
     """The sentence of a certificate; `missing` are quasi-identifiers in which values are missing."""
     claims = certificate.claims
     if not claims:
-        return Lead(_nothing_promised(certificate), "warn", tuple(_seeded(certificate)))
+        return Lead(f"{_DRAFT if certificate.draft else ''}{_nothing_promised(certificate)}", "warn", tuple(_seeded(certificate)))
     broken = list(dict.fromkeys(claim.guarantee for claim in claims if not claim.holds))
     demonstration = not certificate.private
     if broken and not (demonstration and all(claim.evidence == "process" for claim in claims)):
         kept = "does" if len(broken) == 1 else "do"
         return Lead(f"This release does not keep what it promises: {listed(broken)} {kept} not hold.", "bad", ())
     said, notes = _promises(certificate, claims, missing)
+    if certificate.draft:
+        return Lead(f"{_DRAFT}As a release it would promise: {said}", "warn", notes)
     if demonstration:
         seeded = "randomness" if all(claim.evidence != "process" for claim in claims) else "noise"
         with_secret = "With secret noise: " if seeded == "noise" else ""

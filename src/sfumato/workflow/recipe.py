@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from sfumato.workflow.release import Release
 
 LEDGER = "sfumato-ledger.db"
-#: Keys that say where this release went: a recipe that is kept with it goes elsewhere.
-_PLACES_OF_THIS_RELEASE = ("output", "overwrite", "write", "destination", "destination_table", "memory")
+#: Keys that say where this release went, or that it was a draft: a recipe that is kept with it makes a release elsewhere.
+_OF_THIS_RELEASE = ("draft", "output", "overwrite", "write", "destination", "destination_table", "memory")
 _LOG = logging.getLogger("sfumato")
 
 
@@ -78,7 +78,7 @@ class Recipe(Frozen):
     engine that holds the table write the rows itself, into a folder or into the table `destination_table` of a database, with
     no row in this process; `memory` is what the cells of the table may take here. `engine` says where a file is read,
     and `read` how, over what the schema says.
-    `sample` protects so many of the records in this process.
+    `sample` protects so many of the records in this process. A `draft` is made to be looked at, and entered nowhere.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -104,6 +104,7 @@ class Recipe(Frozen):
     format: Literal["parquet", "csv"] = "parquet"
     overwrite: bool = False
     ledger: str | bool = LEDGER
+    draft: bool = False
     seed: int | str | None = None
     sign: str | None = None
     key: str | None = None
@@ -200,6 +201,7 @@ class Recipe(Frozen):
             key=None if self.key is None else Path(self.place(self.key)),
             recipe=self.kept(),
             sample=self.sample,
+            draft=self.draft,
             progress=progress,
             **stored,
         )
@@ -215,6 +217,8 @@ class Recipe(Frozen):
 
     def _refuse_what_does_not_fit_a_destination(self) -> None:
         """Keys that contradict each other about where rows go, all at once."""
+        from sfumato.workflow.publishing.saving import DRAFT_IN_A_DATABASE
+
         if self.destination is None:
             spare = [name for name in ("destination_table", "memory") if getattr(self, name) is not None]
             faults = [f"{name} is about a destination: name one, or leave it out" for name in spare]
@@ -225,6 +229,8 @@ class Recipe(Frozen):
                 faults.append("destination is the folder of the whole release: leave output (-o) out")
             if self.format != "parquet":
                 faults.append("with a destination rows are written as Parquet, or into a table: leave format out")
+        if self.draft and self.write is not None:
+            faults.append(f"write: {DRAFT_IN_A_DATABASE}")
         all_at_once(RecipeError, "where rows go", faults)
 
     def destination_folder(self) -> Path | None:
@@ -264,7 +270,7 @@ class Recipe(Frozen):
     def kept(self) -> PlainDict:
         """The recipe as it is kept with the owner's files, where it runs as it is: beside the schema, other files by their whole
         path, and without the places that this release went to."""
-        listed = {name: value for name, value in self.to_mapping().items() if name not in _PLACES_OF_THIS_RELEASE}
+        listed = {name: value for name, value in self.to_mapping().items() if name not in _OF_THIS_RELEASE}
         ledger = self.ledger_place()
         places: dict[str, str] = {name: listed[name] for name in ("data", "population", "sign", "key") if name in listed}
         places |= {} if ledger is None else {"ledger": without_secrets(ledger)}

@@ -84,7 +84,7 @@ class Release(Generic[C]):
         shape = counted(len(self), "row") if hasattr(self.data, "num_rows") else "plain data"
         promises = [f"{name} = {value:.6g}" for name, value in stated.measured.items() if value is not None]
         promises = promises or [claim.promised for claim in stated.claims] or [str(stated.method.get("name"))]
-        seeded = "" if stated.private else ", a demonstration"
+        seeded = f"{'' if stated.private else ', a demonstration'}{', a draft' if stated.draft else ''}"
         return f"Release('{shorten(stated.dataset, 60)}', {shape}, {shorten(', '.join(promises), 300)}{seeded})"
 
     def _repr_html_(self) -> str:
@@ -194,7 +194,8 @@ class Release(Generic[C]):
 
         key = None if sign is None else Path(sign)
         self.note_saved(save_release(self, Path(folder), format, overwrite=overwrite, sign=key))
-        propose_signing(key)
+        if not self.published.draft:
+            propose_signing(key)
         return Path(folder)
 
     def note_saved(self, certificate: Certificate) -> None:
