@@ -93,7 +93,7 @@ class CardContent:
         """A figure with its caption, where there is one of this name."""
         if name not in self.figures:
             return None
-        return drawing(self.figures[name], plain_name(name), FIGURES.get(name, plain_name(name)))
+        return drawing(self.figures[name], name, FIGURES.get(name, plain_name(name)))
 
     def figures_for(self, audience: Audience) -> tuple[tuple[str, str], ...]:
         """The figures this reader may see, in reading order."""

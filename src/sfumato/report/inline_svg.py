@@ -84,7 +84,9 @@ def inline_svg(source: str, name: str) -> Html:
 def drawing(source: str, name: str, caption: str) -> Html:
     """A figure that keeps a readable size: on a narrow screen it scrolls inside its own region, which a keyboard reaches."""
     whole = element("figure", inline_svg(source, name), element("figcaption", caption))
-    return element("div", whole, class_="scroll drawing", tabindex="0", role="region", aria_label=f"Figure: {name}")
+    return element(
+        "div", whole, class_="scroll drawing", tabindex="0", role="region", aria_label=f"Figure: {name.replace('_', ' ')}"
+    )
 
 
 def is_harmless(key: str, value: str) -> bool:
