@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import LedgerError, NoLedger, raise_alone
+from sfumato.core.extras import require_extra
 from sfumato.ledger.chain import FORMAT
 from sfumato.ledger.store import DEFINITIONS, LATER_INDICES, Tables
 
@@ -109,6 +110,7 @@ class PostgresStore:
                 yield Tables(self)
 
     def _connect(self) -> psycopg.Connection[Any]:
+        require_extra("psycopg", "postgres", "a ledger in PostgreSQL")
         import psycopg
 
         with self._explained():
@@ -184,6 +186,7 @@ class PostgresStore:
 
 def redacted(url: str) -> str:
     """The URL without user, password and options."""
+    require_extra("psycopg", "postgres", "a ledger in PostgreSQL")
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 

@@ -119,7 +119,7 @@ def promises(content: CardContent) -> Html:
         "Promises about the process rest on an argument." if any(claim.evidence == "process" for claim in claims) else "",
         "Promises by a model rest on the model and on what the owner declares." if modelled else "",
     ]
-    head = ("Promise", "Measured", "Kept", "Against whom", "How to check it")
+    head = ("Promise", "Measured", "Kept", "Against whom", "Evidence: how to check it")
     return section(
         "What is promised",
         element("p", " ".join(filter(None, said))),

@@ -17,7 +17,7 @@ from sfumato.core.errors import ParameterError, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.params import require
 from sfumato.core.plain_data import Plain
-from sfumato.core.progress import Progress, silent
+from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
@@ -148,7 +148,7 @@ def protect(
     memory: int | str | None = None,
     sample: int | None = None,
     draft: bool = False,
-    progress: Progress = silent,
+    progress: ProgressLike = silent,
 ) -> Release[Rows | StoredRows]:
     """Protect a table and certify what was reached.
 
@@ -179,6 +179,8 @@ def protect(
 
     A `draft` is made to be looked at: it is measured and compared with earlier releases like any other, nothing is entered in the
     ledger, and certificate, cards and `verify` call it a draft. Make the release without it before anything is given away.
+
+    `progress=True` shows a bar in a terminal or a notebook.
     """
     from sfumato.masking.base import Mask
     from sfumato.wire.keys import owner_key_of
@@ -201,7 +203,7 @@ def protect(
     in_memory = isinstance(chosen, Mask) and place is None
     if in_memory:
         refuse_too_many_records(source)
-    with _held(source, register, in_memory=in_memory) as (people, compared):
+    with shown(progress) as receiver, _held(source, register, in_memory=in_memory) as (people, compared):
         plan = plan_columns(people, promised, population=compared is not None, masked=isinstance(chosen, Mask))
         check_size(len(people), promised)
         owner_key = owner_key_of(key, randomness)
@@ -219,7 +221,7 @@ def protect(
             randomness,
             recipe or {},
             stated,
-            progress,
+            receiver,
             in_engine=place is not None,
             sampled_of=sampled_of,
             draft=draft,
@@ -234,7 +236,7 @@ def protect(
             submission = masked_rows(request, chosen, source.relation)
         else:
             submission = recoded_rows(request, chosen)
-        return publish(submission, ledger, checks=checks, progress=progress)
+        return publish(submission, ledger, checks=checks, progress=receiver)
 
 
 def mask(

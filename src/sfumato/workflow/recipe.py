@@ -6,7 +6,6 @@ folder; all faults are reported at once; names are looked up in the public table
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -16,10 +15,10 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from sfumato.core import registry
-from sfumato.core.errors import RecipeError, SfumatoError, all_at_once, forgetting
+from sfumato.core.errors import RecipeError, SfumatoError, all_at_once, forgetting, notify
 from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.plain_data import Plain, PlainDict
-from sfumato.core.progress import Progress, silent
+from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.data.frozen import Frozen, ReadingField
 from sfumato.data.schema import Schema
 from sfumato.data.texts.reading import PLAIN, Reading
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 LEDGER = "sfumato-ledger.db"
 #: Keys that say where this release went, or that it was a draft: a recipe that is kept with it makes a release elsewhere.
 _OF_THIS_RELEASE = ("draft", "output", "overwrite", "write", "destination", "destination_table", "memory")
-_LOG = logging.getLogger("sfumato")
 
 
 class RecipeChecks(Frozen):
@@ -117,7 +115,7 @@ class Recipe(Frozen):
 
     @classmethod
     @forgetting()
-    def load(cls, path: str | Path, *, notice: Callable[[str], object] = _LOG.warning) -> Recipe:
+    def load(cls, path: str | Path, *, notice: Callable[[str], object] = notify) -> Recipe:
         """Read a recipe from a TOML file; `notice` hears of parameters that had another name when it was written."""
         file = Path(path)
         content = load_toml(file, RecipeError, "recipe", "docs/recipes.md shows one to start from.")
@@ -162,8 +160,12 @@ class Recipe(Frozen):
 
         return tuple(registry.make("attack", entry) for entry in self.checks.attacks)
 
-    def run(self, progress: Progress = silent) -> Release[Rows | StoredRows]:
-        """Make the release and, where the recipe names an output, save it there."""
+    def run(self, progress: ProgressLike = silent) -> Release[Rows | StoredRows]:
+        """Make the release and, where the recipe names an output, save it there; `progress=True` shows a bar."""
+        with shown(progress) as receiver:
+            return self._run(receiver)
+
+    def _run(self, progress: Progress) -> Release[Rows | StoredRows]:
         from sfumato.engines.sources import read
         from sfumato.engines.write import check_destination
         from sfumato.workflow.protect import protect

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from sfumato.core import registry
 from sfumato.core.certificate import NOT_ENTERED, Certificate, Claim, plain
-from sfumato.core.errors import NoLedger, ParameterError, Unsupported
+from sfumato.core.errors import NoLedger, ParameterError, Unsupported, notify
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters
 from sfumato.core.plain_data import Plain
-from sfumato.core.progress import Progress, silent
+from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.data.schema import Schema
 from sfumato.workflow.contents.base import DRAFT, Content, Files, Promise, Submission
 from sfumato.workflow.earlier.comparing import Together
@@ -38,7 +38,11 @@ C = TypeVar("C", bound=Content)
 
 @overload
 def publish(
-    work: Submission[C], ledger: Ledger | str | Path | None = None, *, checks: Checks | None = None, progress: Progress = silent
+    work: Submission[C],
+    ledger: Ledger | str | Path | None = None,
+    *,
+    checks: Checks | None = None,
+    progress: ProgressLike = silent,
 ) -> Release[C]: ...
 
 
@@ -50,7 +54,7 @@ def publish(
     dataset: str | None = None,
     ledger_entry: str | None = None,
     checks: Checks | None = None,
-    progress: Progress = silent,
+    progress: ProgressLike = silent,
 ) -> Release[Content]: ...
 
 
@@ -61,23 +65,24 @@ def publish(
     dataset: str | None = None,
     ledger_entry: str | None = None,
     checks: Checks | None = None,
-    progress: Progress = silent,
+    progress: ProgressLike = silent,
 ) -> Release[Content]:
     """Turn what a method returned, or a submission, into a release with a certificate; raises `VerificationFailed` and leaves
     nothing when it does not keep its promises.
 
     `session.release(…)` and `session.sql(…).outcome` are outcomes. `dataset` and `ledger_entry` are the outcome's own unless
     given here. With `ledger` the release is entered there, so that whoever looks finds what a budget was spent on; entering does
-    not charge.
+    not charge. `progress=True` shows a bar in a terminal or a notebook.
     """
     if isinstance(work, Submission):
-        return _published(work, ledger, checks or Checks(), progress)
+        with shown(progress) as receiver:
+            return _published(work, ledger, checks or Checks(), receiver)
     if not isinstance(work, Outcome):
         raise ParameterError(
             "publish takes what a private method returned: session.release(…), or session.sql(…).outcome for an answer"
         )
-    with opened(ledger) as book:
-        return _published(_submitted(work, dataset, book, ledger_entry), book, checks or Checks(), progress)
+    with shown(progress) as receiver, opened(ledger) as book:
+        return _published(_submitted(work, dataset, book, ledger_entry), book, checks or Checks(), receiver)
 
 
 def _submitted(
@@ -111,6 +116,7 @@ def _published(submission: Submission[C], ledger: Ledger | str | Path | None, ch
     checked = content.checked(checks, facts, progress)
     paid = next((promise.ledger_entry for promise in submission.promises if promise.ledger_entry), None)
     made_with = versions()  # what can fail fails before anything is entered
+    notify(notices)  # it fails where somebody wants notices to be errors
     if submission.draft:
         entered, together = "", _beside_earlier(content, ledger, facts, files, progress)
     else:

@@ -7,13 +7,12 @@ original goes to `owner/` only.
 from __future__ import annotations
 
 import dataclasses
-import logging
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.certificate import Certificate
-from sfumato.core.errors import ParameterError, Unsupported, VerificationFailed
+from sfumato.core.errors import ParameterError, Unsupported, VerificationFailed, notify
 from sfumato.core.params import require
 from sfumato.workflow.contents.base import FORMATS, Content, Format
 from sfumato.workflow.publishing.appearing import appearing_folder, check_place, make_folder, write_bytes
@@ -57,6 +56,7 @@ def fill_folder(release: Release[Content], folder: Path, format: Format, key: Si
     signature = signed_by(key)
     public, owner = folder / "public", folder / "owner"
     saved = release.content.save(public, format, release)
+    notify(saved.notices)
     certificate = dataclasses.replace(
         release.published,
         claims=saved.claims,
@@ -159,6 +159,6 @@ def signed_by(key: SigningKey | None) -> str:
 
 
 def propose_signing(key: object) -> None:
-    """Say, after a save without a key, how to make one; a line of the log `sfumato`, which goes to standard error by default."""
+    """Say, where a release is saved without a key, how to make one."""
     if key is None:
-        logging.getLogger("sfumato").warning(PROPOSAL)
+        notify(PROPOSAL)

@@ -65,6 +65,8 @@ def store(
             submission.content.written_to.publish()
         return release
     home = destination.path.absolute()
+    if not request.draft:
+        propose_signing(key)
     with _entry_stands() as entered, appearing_folder(home, overwrite=overwrite) as hidden:
         make_folder(hidden / "public", 0o755)
         parts = replace(destination, path=hidden / "public" / PARTS)
@@ -74,8 +76,6 @@ def store(
             progress("saving", 0, 1)
             release.note_saved(fill_folder(release, hidden, "parquet", key))
     progress("saving", 1, 1)
-    if not request.draft:
-        propose_signing(key)
     return release
 
 

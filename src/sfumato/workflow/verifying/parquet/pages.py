@@ -36,7 +36,7 @@ def refuse_other_bytes(page: bytes, encoding: int, values: pa.ChunkedArray, phys
 
 
 def _end(page: bytes, place: int, encoding: int, values: pa.ChunkedArray, physical: int) -> int:
-    count = len(values) - values.null_count
+    count = int(len(values) - values.null_count)
     if encoding == _PLAIN:
         if physical == _BYTE_ARRAY:
             return place + _LENGTH * count + text_bytes(values)
