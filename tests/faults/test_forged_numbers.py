@@ -94,8 +94,8 @@ FORGED: dict[str, tuple[Edit, str]] = {
     "more than everybody": (attack(baseline=7.0), FORM),
     "fewer than nobody": (attack(targets=-5), FORM),
     "no such attack": (attack(attack="Audited"), STATED),
-    "a question that nobody asks": (lambda c: c["card"]["answers"].update(safe={"given": True, "note": ""}), FORM),
-    "a long note": (lambda c: c["card"]["answers"]["roles"].update(note="Ada, 36, HIV; " * 50), FORM),
+    "a question that nobody asks": (lambda c: c["card"].update(answers={"safe": {"given": True, "note": ""}}), FORM),
+    "a long note": (lambda c: c["card"].update(answers={"roles": {"given": True, "note": "Ada, 36, HIV; " * 50}}), FORM),
     "a record as a code": (lambda c: c["transparency"]["written_as"]["town"].update(missing=["Ada 36 HIV"]), "were written"),
     "no such measure": (score("epsilon", 0.001), SCORES),
     "a measure of more than rows": (score("suppressed", 0.0, meaning="share of records that are not in the release"), SCORES),
@@ -153,8 +153,8 @@ def test_what_an_attack_found_is_told_to_the_owner(honest: Path) -> None:
 def test_usefulness_that_was_not_measured_is_not_said_to_be() -> None:
     made = sf.protect(sf.read(ROWS, SCHEMA), [sf.KAnonymity(2)], sf.Lattice(suppression=0.5), utility=[], risk=["uniques"])
     masked = sf.mask(sf.read(ROWS, SCHEMA), sf.Rounding(base=10, columns=("age",)), utility=[], risk=[])
-    assert "The owner says that usefulness was measured" in made.card()  # its loss is always known
-    assert "Usefulness was not measured" in masked.card()
+    assert "The owner says that usefulness was measured" in made.card("owner")  # its loss is always known
+    assert "Usefulness was not measured" in masked.card("owner")
 
 
 def test_a_table_in_the_details_of_an_outcome_stays_with_its_owner(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_a_map_without_methods_is_refused() -> None:
 
 def test_the_page_escapes_what_it_shows() -> None:
     rows = [
-        ComparisonRow("Noise(<script>)", "front", 0.5, 0.2, 0.35, {"pil": 0.1}),
+        ComparisonRow("Noise(<script>)", "front", 0.5, 0.2, "35 %", "10 %", scores={"pil": 0.1}),
         ComparisonRow("Bad()", "refused", note="no <b>columns</b>"),
     ]
     page = comparison_page(

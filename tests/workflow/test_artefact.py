@@ -152,13 +152,15 @@ def test_a_seeded_run_is_a_demonstration_and_never_private(tmp_path: Path, book:
 def test_the_card_says_the_promise_the_unit_and_what_is_not_promised(book: str) -> None:
     card = publish(released(book)).card()
     for text in (
-        "No event is more than e^0.25 times as likely if one record is added or removed",
+        "Adding or removing one record makes no result more than 1.29 times as likely, so that even odds (1 to 1) become at most "
+        "1.29 to 1 (ε = 0.25, δ = 0).",
+        "can reach odds of 1.29 to 1 at the most, a chance of 56.3\u00a0%".replace("\u00a0", " "),
         "Unit: record. Compared are data sets with one record added or removed.",
         "knows everything, including all other records and the algorithm",
-        "What it does not protect from",
+        "What is not promised",
         "Losses add up",
         "What is true of many can still be learnt",
-        "nothing is computed from the data",
+        "Nothing is computed from the data",
     ):
         assert text in card, text
     for text in ("quasi-identifier", "k-anonymity", "No earlier release"):

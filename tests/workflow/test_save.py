@@ -258,4 +258,4 @@ def test_columns_that_were_not_touched_are_none_on_the_card() -> None:
         [sf.KAnonymity(5)],
         SEARCH,
     )
-    assert "<dt>removed columns</dt><dd>none</dd>" in made.card().replace("\n", "")
+    assert "<dt>removed columns</dt><dd>none</dd>" in made.card("owner").replace("\n", "")

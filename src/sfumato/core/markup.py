@@ -105,6 +105,30 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Child]], *,
     return element("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
+def section(title: str, *children: Child) -> Html:
+    """A section with its heading."""
+    return element("section", element("h2", title), *children)
+
+
+def state(text: str, style: str) -> Html:
+    """A word in a colour that it does not need to be understood."""
+    return element("span", text, class_=f"state {style}")
+
+
+def code(text: str) -> Html:
+    """Something to be typed, or a digest."""
+    return element("code", text)
+
+
+def explained(rows: Iterable[tuple[str, Child, str]]) -> Html:
+    """A description list in which each value has its meaning below."""
+    listed = [
+        element("div", element("dt", term), element("dd", value, element("span", meaning, class_="note") if meaning else None))
+        for term, value, meaning in rows
+    ]
+    return element("dl", *listed)
+
+
 def definitions(pairs: Iterable[tuple[str, Child]]) -> Html:
     """A description list."""
     rows = [element("div", element("dt", term), element("dd", meaning)) for term, meaning in pairs]

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from sfumato.core.declared import Declared
 from sfumato.core.errors import ParameterError
@@ -23,6 +23,9 @@ K = TypeVar("K")
 #: The two sides that a measure compares.
 Original = TypeVar("Original", contravariant=True)
 Released = TypeVar("Released", contravariant=True)
+
+#: Three things that must not be possible with anonymous data (Article 29 Working Party, opinion 05/2014, WP216).
+Criterion = Literal["singling out", "linkability", "inference"]
 
 #: Counts, rates and words, as a certificate or a command tells them.
 Detail: TypeAlias = "None | bool | int | float | str | Sequence[Detail] | Mapping[str, Detail]"
@@ -84,6 +87,8 @@ class Attack(Declared, ABC, Generic[V, K]):
     knows_the_method: ClassVar[bool] = False
     #: Whether it takes rows by their groups, with how many records each stands for (`ReleasedTable.counts`).
     of_groups: ClassVar[bool] = False
+    #: What it shows to be possible, in the words of data protection; None where none of them fits.
+    criterion: ClassVar[Criterion | None] = None
 
     @abstractmethod
     def fits(self, view: View[object, object]) -> bool:

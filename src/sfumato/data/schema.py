@@ -17,6 +17,7 @@ from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.texts import text_list
 from sfumato.data.frozen import Frozen as Frozen
 from sfumato.data.frozen import ReadingField
+from sfumato.data.publication import NOTHING_SAID, Publication
 from sfumato.data.texts.reading import PLAIN, Reading
 
 Role = Literal["identifier", "quasi", "sensitive", "plain", "weight", "unit"]
@@ -219,8 +220,13 @@ class Column(Frozen):
             raise ValueError("items cannot be grouped by frequency; give a file, a tree or a mask of single items")
 
 
-#: Keys of the reading that no column has too.
-_SECTIONS = {name: "read" for name in Reading.names() if name not in (*Column.model_fields, *HierarchySpec.model_fields)}
+#: Keys of the reading and of the publication that no column has too.
+_SECTIONS = {
+    name: section
+    for section, names in (("read", Reading.names()), ("publication", Publication.model_fields))
+    for name in names
+    if name not in (*Column.model_fields, *HierarchySpec.model_fields)
+}
 
 
 class Schema(Frozen):
@@ -230,7 +236,8 @@ class Schema(Frozen):
     because an undescribed column may identify people), `drop`, or publish as `plain`. `unit="record"` is the owner's word
     that no person has more than one row; where people may have several, a column with the role `unit` names them. `ledger` is
     the id of the ledger that keeps the dataset's account, as `sfumato ledger grant` tells it: a session that charges another
-    one warns. `read` says how the texts of the table are to be read, in whatever file or frame they are.
+    one warns. `read` says how the texts of the table are to be read, in whatever file or frame they are. `publication` is what
+    the card of every release says about who publishes it and for what.
 
     >>> Schema(dataset="staff", unit="record", columns={"name": Column(role="identifier")}).each_record_is_a_unit
     True
@@ -241,6 +248,7 @@ class Schema(Frozen):
     columns: dict[str, Column] = Field(default_factory=dict)
     ledger: str | None = Field(default=None, pattern=r"^[0-9a-f]{32}$")
     read: ReadingField = PLAIN
+    publication: Publication = NOTHING_SAID
     unlisted: Literal["refuse", "drop", "plain"] = "refuse"
     folder: str | None = Field(default=None, exclude=True)  # where hierarchy files are looked up
 
@@ -285,7 +293,8 @@ class Schema(Frozen):
             return cls.model_validate({**content, "folder": str(folder) if folder else None})
         except ValidationError as error:
             fields = {field.alias or name for name, field in cls.model_fields.items()}
-            keys = {*fields, *Column.model_fields, *HierarchySpec.model_fields, *Reading.names()} - {"folder"}
+            keys = {*fields, *Column.model_fields, *HierarchySpec.model_fields, *Reading.names(), *Publication.model_fields}
+            keys -= {"folder"}
             all_at_once(SchemaError, name, readable(error.errors(), "schema", keys, fields - {"columns"}, _SECTIONS))
             raise
 
@@ -416,6 +425,8 @@ class Schema(Frozen):
             for key, value in reading.items():
                 stated[key] = text_list(value) if key == "missing" else value
             document["read"] = stated
+        if publication := self.publication.model_dump(exclude_none=True):
+            document["publication"] = publication
         columns = tomlkit.table(is_super_table=True)
         for name, column in self.columns.items():
             entry = tomlkit.table()

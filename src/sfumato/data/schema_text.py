@@ -25,6 +25,8 @@ def schema_to_edit(
     if schema.declared_unit is not None:
         lines.append(f"unit = {_text(schema.declared_unit)}")
     lines += _read(schema, of_reading, questions)
+    if publication := schema.publication.stated():
+        lines += ["", "[publication]", *(f"{key} = {_text(value)}" for key, value in publication.items())]
     for name, column in schema.columns.items():
         lines += ["", f"[columns.{_key(name)}]", *comment(reasons.get(name, ""))]
         lines += _column(column)

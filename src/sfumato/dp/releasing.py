@@ -90,6 +90,8 @@ def charged_run(
         outcome = algorithm.run(replace(data, relation=relation), randomness=randomness, progress=progress)
     stored = book.commit(reservation, {"artefact": request["method"], "sha256": result_digest(outcome.result)})
     details = {**outcome.details, "ledger_entry": stored.entry or None, "dataset": dataset}
+    if publication := data.schema.publication.stated():
+        details["publication"] = publication
     counted = _counted(algorithm, table, columns)
     method = {**outcome.method, **({"contribution": counted} if counted else {})}
     return replace(outcome, method=method, details=details if for_owner else {**details, "owner": {}})

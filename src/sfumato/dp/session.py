@@ -333,12 +333,15 @@ class Session:
         return nullcontext() if self._timeout is None else statements_within(self._timeout)
 
     def _asker(self) -> Asker:
+        from sfumato.data.publication import NOTHING_SAID
         from sfumato.dp.sql.asking.once import Asker
 
         source = (self._version, self._seed, self._source)
+        publications = (table.schema.publication for table in self._tables.values())
+        said = next((each for each in publications if each != NOTHING_SAID), NOTHING_SAID)
         not_covered = tuple(self._not_covered())
         notify(not_covered)
-        return Asker(self._book, self.dataset, self.analyst, *source, not_covered)
+        return Asker(self._book, self.dataset, self.analyst, *source, not_covered, said)
 
     def _several(self, queries: Sequence[str], options: QuestionOptions) -> tuple[list[tuple[Question, Price]], Parts]:
         """The questions of a batch with their prices, and which of them have no unit in common."""

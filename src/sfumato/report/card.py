@@ -1,5 +1,5 @@
-"""The release card: what a release promises, how it was made, how safe and how useful it is, on one HTML
-page.
+"""The release card on one HTML page: what is promised in one sentence, by whom, what was done to each column, what is not
+promised and how to verify all of it; for the owner also risk, loss, attacks, earlier releases, the checklist and the decisions.
 
 Self-contained: style and figures are inside, nothing is fetched, no script runs, and a content-security
 policy says so to the browser. Every text is escaped by the way the page is built (`markup.element`). The
@@ -9,8 +9,10 @@ public card shows nothing that was computed from the original.
 from __future__ import annotations
 
 from sfumato.report import card_sections as sections
+from sfumato.report import owner_sections
 from sfumato.report.checklist import checklist
 from sfumato.report.content import Answer, Audience, CardContent
+from sfumato.report.data_protection import annex
 from sfumato.report.markup import Html, element, html
 from sfumato.report.style import STYLE
 
@@ -24,27 +26,23 @@ def release_card(content: CardContent, *, audience: Audience) -> str:
     if audience not in ("public", "owner"):
         raise ValueError("audience is 'public' or 'owner'")
     title = content.title or f"Release of {content.certificate.dataset}"
-    points = checklist(content)
     main = element(
         "main",
-        sections.verdict(content),
-        sections.numbers(content, audience),
-        sections.guarantees(content),
-        sections.making(content, audience),
-        sections.usefulness(content, audience),
-        sections.safety(content, audience),
-        sections.composition(content),
-        sections.principles(points),
+        sections.first_sentence(content),
+        sections.publication(content),
+        sections.columns(content),
+        sections.promises(content),
         sections.limits(content),
-        sections.owner_figures(content) if audience == "owner" else None,
-        sections.evidence(content),
+        sections.making(content),
+        sections.how_to_verify(content),
+        *(_for_the_owner(content) if audience == "owner" else ()),
         id="card",
     )
     header = element(
         "header",
         element("p", "Release card" if audience == "public" else "Release card, owner's copy", class_="kind"),
         element("h1", title),
-        sections.owner_warning() if audience == "owner" else None,
+        owner_sections.warning() if audience == "owner" else None,
     )
     body = element(
         "body",
@@ -54,6 +52,20 @@ def release_card(content: CardContent, *, audience: Audience) -> str:
         element("footer", sections.colophon(content)),
     )
     return "<!DOCTYPE html>\n" + element("html", page_head(title), body, lang="en").source + "\n"
+
+
+def _for_the_owner(content: CardContent) -> tuple[Html | None, ...]:
+    """What stands behind the public part on the owner's copy."""
+    return (
+        owner_sections.risk(content),
+        owner_sections.loss(content),
+        owner_sections.attacks(content),
+        owner_sections.earlier_releases(content),
+        owner_sections.principles(checklist(content)),
+        owner_sections.decisions(content),
+        owner_sections.other_figures(content),
+        annex(content),
+    )
 
 
 def page_head(title: str, style: str = "") -> Html:

@@ -10,17 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sfumato.report.card import page_head
-from sfumato.report.inline_svg import inline_svg
+from sfumato.report.inline_svg import drawing
 from sfumato.report.markup import Child, Html, definitions, element, joined, table
 from sfumato.report.wording import number, percentage, plain_name, sentence
 
 #: Components beside each other, so that the table fits a page.
 _ABREAST = 6
-#: On a narrow screen the names of methods break, so that state, risk, loss and balance are in sight.
-_NARROW = (
-    "@media (max-width: 34rem) { main { padding: 0 .5rem; } table { font-size: .72rem; } th, td { padding-right: .25rem; } "
-    "tbody th { overflow-wrap: anywhere; } .state { padding: 0 .1em; } }\n"
-)
+#: Names of methods stay whole: a table that is wider than the screen scrolls inside its region.
+_WIDE = "header, main { max-width: 72rem; } tbody th { min-width: 12rem; } td:last-child { min-width: 7rem; }\n"
 
 
 @dataclass(frozen=True)
@@ -73,17 +70,19 @@ def comparison_page(content: ComparisonContent) -> str:
         element("p", "This page shows numbers made from the original. Do not publish it.", class_="owner"),
     )
     body = element("body", element("a", "Skip to the comparison", href="#card", class_="skip"), header, main)
-    return "<!DOCTYPE html>\n" + element("html", page_head(content.title, _NARROW), body, lang="en").source + "\n"
+    return "<!DOCTYPE html>\n" + element("html", page_head(content.title, _WIDE), body, lang="en").source + "\n"
 
 
 def _map(figure: str | None) -> Html | None:
     if figure is None:
         return None
-    caption = "Each mark is a method at one choice of parameters; hover over it for its name and scores."
+    caption = (
+        "Each mark is a method at one choice of parameters; hover over it for its name, its scores and what they are made of."
+    )
     return element(
         "section",
         element("h2", "The map"),
-        element("figure", inline_svg(figure, "risk-utility"), element("figcaption", caption)),
+        drawing(figure, "risk-utility", caption),
     )
 
 
@@ -93,7 +92,8 @@ def _rows(content: ComparisonContent) -> Html:
     rows: list[tuple[Child, ...]] = []
     for row in content.rows:
         label = joined([row.label, element("span", sentence(row.note), class_="note") if row.note else None])
-        numbers = [percentage(row.risk), percentage(row.floor), row.gain, row.loss, percentage(row.balance), row.people]
+        gain, loss = (_with_margin(text) for text in (row.gain, row.loss))
+        numbers = [percentage(row.risk), percentage(row.floor), gain, loss, percentage(row.balance), row.people]
         if row.risk is None:
             numbers = [""] * len(numbers)
         rows.append(
@@ -105,6 +105,11 @@ def _rows(content: ComparisonContent) -> Html:
             )
         )
     return table(f"Methods compared on {content.records:,} records, best balance first", head, rows)
+
+
+def _with_margin(text: str) -> str:
+    """A number stays with its unit; a line may end before the margin only."""
+    return text.replace(" ", "\u00a0").replace("\u00a0±", " ±")
 
 
 def _components(content: ComparisonContent) -> Html:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.plain_data import PlainDict
@@ -20,6 +21,8 @@ _MUCH = 0.5
 COMMAND = "sfumato protect TABLE --schema SCHEMA"
 #: Letters of a refusal in the table of a terminal; the page and the JSON have all of it.
 _LONGEST_REASON = 160
+#: Components of a score that a tooltip names.
+_MOST_COMPONENTS = 8
 
 
 def reasons(comparison: Comparison) -> tuple[str, ...]:
@@ -305,9 +308,23 @@ def balanced_order(comparison: Comparison) -> list[Point]:
 
 
 def _tooltip(comparison: Comparison, point: Point) -> str:
-    extra = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in point.scores.items()]
-    said = note(comparison, point)
-    return f"{point.label}: {_both(point)}; {', '.join(extra)}" + (f"; {said}" if said else "")
+    """Name, risk and loss with what each is made of, further scores, and what a reader must know."""
+    made_of = [
+        f"{what} of {_components(parts)}"
+        for what, measure in (("risk", point.risk_measure), ("loss", comparison.loss_measure))
+        if (parts := point.parts.get(measure))
+    ]
+    main = (point.risk_measure, comparison.risk_measure, comparison.loss_measure)
+    extra = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in point.scores.items() if name not in main]
+    said = [*made_of, *([", ".join(extra)] if extra else []), *([words] if (words := note(comparison, point)) else [])]
+    return "; ".join([f"{point.label}: {_both(point)}", *said])
+
+
+def _components(parts: Mapping[str, float]) -> str:
+    """The components of a score, the first of many."""
+    named = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in parts.items()]
+    more = [f"{len(named) - _MOST_COMPONENTS} more"] if len(named) > _MOST_COMPONENTS else []
+    return ", ".join([*named[:_MOST_COMPONENTS], *more])
 
 
 def _family(point: Point) -> str:

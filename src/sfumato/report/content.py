@@ -14,12 +14,24 @@ from typing import Any, Literal
 from sfumato.core.certificate import Certificate
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.view import AttackResult, Score
+from sfumato.report.inline_svg import drawing
+from sfumato.report.markup import Html
+from sfumato.report.wording import FIGURES, plain_name
 
 Audience = Literal["public", "owner"]
 
-#: Figures that need nothing but the released rows and the hierarchies; every other figure is the owner's.
-PUBLIC_FIGURES = ("class_sizes", "loss_per_attribute", "risk_profile")
-OWNER_FIGURES = ("tradeoff", "distributions", "ledger_timeline", "ledger_budget")
+#: The figure that the public card shows: it needs nothing but the released rows. Every other figure is the owner's.
+PUBLIC_FIGURES = ("class_sizes",)
+OWNER_FIGURES = ("risk_profile", "loss_per_attribute", "tradeoff", "distributions", "ledger_timeline", "ledger_budget")
+
+#: Details that stand at the top of a card, in this order; what is told about a method has other names.
+HEADLINES = {
+    "released": "records released",
+    "released records": "records released",
+    "published rows": "rows published",
+    "suppressed": "records suppressed",
+    "classes": "classes",
+}
 
 
 def _empty() -> Mapping[str, Any]:
@@ -35,12 +47,22 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class ColumnDecision:
+    """What was decided about something, a column as a rule, and on whose word it rests."""
+
+    about: str
+    said: str
+    whose: str
+
+
+@dataclass(frozen=True)
 class CardContent:
     """The content of a card.
 
-    `scores`: those with `uses_original=True` reach the owner's card only. `figures`: SVG text by name (see
-    PUBLIC_FIGURES and OWNER_FIGURES), made by `report.figures`. `risk`: numbers measured on the released rows
-    (`{"prosecutor_highest": 0.2, …}`); `owner_risks`: risks that are the owner's.
+    `scores`, `risk`, `attacks` and `owner_…` reach the owner's card only. `figures`: SVG text by name (see
+    PUBLIC_FIGURES and OWNER_FIGURES), made by `report.figures`. `missing`: quasi-identifiers in which values are missing.
+    `risk`: numbers measured on the released rows (`{"prosecutor_highest": 0.2, …}`); `owner_risks`: risks that take the original.
+    `decisions`: what was decided, and by whom; `left_out`: what the publisher could say about the release and does not.
     `attacks`: run on the released rows alone, beside those in the certificate; `owner_attacks`: run with the
     original available. `details`: how the search went (`levels`, `records`, `suppressed`, `classes`, `gap`, …);
     numbers, texts and one level of mappings of them. `owner_details`: the same, for the owner only.
@@ -55,6 +77,9 @@ class CardContent:
     scored: bool = False
     figures: Mapping[str, str] = field(default_factory=_empty, repr=False)
     risk: Mapping[str, float] = field(default_factory=_empty)
+    missing: tuple[str, ...] = ()
+    decisions: tuple[ColumnDecision, ...] = ()
+    left_out: tuple[str, ...] = ()
     owner_risks: tuple[Score, ...] = ()
     attacks: tuple[AttackResult, ...] = ()
     owner_attacks: tuple[AttackResult, ...] = ()
@@ -64,9 +89,11 @@ class CardContent:
     signature: str = "not signed"
     signed: bool = False
 
-    def scores_for(self, audience: Audience) -> tuple[Score, ...]:
-        """The scores this reader may see."""
-        return tuple(score for score in self.scores if audience == "owner" or not score.uses_original)
+    def figure(self, name: str) -> Html | None:
+        """A figure with its caption, where there is one of this name."""
+        if name not in self.figures:
+            return None
+        return drawing(self.figures[name], name, FIGURES.get(name, plain_name(name)))
 
     def figures_for(self, audience: Audience) -> tuple[tuple[str, str], ...]:
         """The figures this reader may see, in reading order."""

@@ -14,8 +14,8 @@ from sfumato.report.card import POLICY
 from sfumato.report.inline_svg import ATTRIBUTES, ELEMENTS, REACHES_OUT, is_harmless
 
 _PAGE = frozenset(
-    "html head meta title style body a header main footer section h1 h2 p ul li strong span table caption thead tbody tr th td "
-    "dl dt dd div code figure figcaption".split()
+    "html head meta title style body a header main footer section h1 h2 h3 p ul ol li strong span table caption thead tbody "
+    "tr th td dl dt dd div code figure figcaption".split()
 )
 _ON_A_PAGE = frozenset("lang charset http-equiv content name id class href aria-label scope role tabindex".split())
 _SVG = {name.lower() for name in ELEMENTS}

@@ -11,7 +11,7 @@ import re
 from xml.etree import ElementTree
 
 from sfumato.core.errors import InputError
-from sfumato.report.markup import Html
+from sfumato.report.markup import Html, element
 
 ELEMENTS = frozenset("svg g path use defs clipPath rect circle ellipse line polyline polygon text tspan title desc".split())
 ATTRIBUTES = frozenset(
@@ -79,6 +79,14 @@ def inline_svg(source: str, name: str) -> Html:
             if key not in ATTRIBUTES or not is_harmless(key, value):
                 raise InputError(f"figure '{name}' holds an attribute that a card does not take")
     return Html(source)
+
+
+def drawing(source: str, name: str, caption: str) -> Html:
+    """A figure that keeps a readable size: on a narrow screen it scrolls inside its own region, which a keyboard reaches."""
+    whole = element("figure", inline_svg(source, name), element("figcaption", caption))
+    return element(
+        "div", whole, class_="scroll drawing", tabindex="0", role="region", aria_label=f"Figure: {name.replace('_', ' ')}"
+    )
 
 
 def is_harmless(key: str, value: str) -> bool:

@@ -6,16 +6,16 @@ _LIGHT = """
   --ink: #1f2933; --muted: #4d5863; --paper: #ffffff; --raised: #f4f6f8; --line: #d3dae1; --accent: #1f5f85;
   --good: #1c6b3c; --good-back: #e3f3e8; --warn: #8a4b00; --warn-back: #fdf0dc;
   --bad: #a3241f; --bad-back: #fbe6e4;
-  --figure-ink: #1f2933; --figure-muted: #4d5863; --figure-grid: #d3dae1; --figure-accent: #2b6a8f;
-  --figure-pale: #9fc0d3; --figure-second: #b8472f; --figure-paper: #ffffff;
+  --figure-ink: #1f2933; --figure-muted: #4d5863; --figure-grid: #d3dae1; --figure-accent: #154a6b;
+  --figure-pale: #6b96b0; --figure-second: #b8472f; --figure-paper: #ffffff;
 """
 
 _DARK = """
   --ink: #e8edf2; --muted: #b3bec8; --paper: #14191e; --raised: #1d242b; --line: #3a444e; --accent: #86c1e4;
   --good: #8fd6a8; --good-back: #16301f; --warn: #f2c078; --warn-back: #35260f;
   --bad: #f4a39e; --bad-back: #3a1a18;
-  --figure-ink: #e8edf2; --figure-muted: #b3bec8; --figure-grid: #3a444e; --figure-accent: #6fb1d8;
-  --figure-pale: #3f5f73; --figure-second: #f08a70; --figure-paper: #14191e;
+  --figure-ink: #e8edf2; --figure-muted: #b3bec8; --figure-grid: #3a444e; --figure-accent: #9bd3f2;
+  --figure-pale: #56788f; --figure-second: #f08a70; --figure-paper: #14191e;
 """
 
 _PAGE = """
@@ -64,6 +64,9 @@ th, td { text-align: left; vertical-align: top; padding: .45rem .9rem .45rem 0; 
   border-bottom: 1px solid var(--line); }
 thead th { color: var(--muted); }
 td:last-child, th:last-child { padding-right: 0; }
+.notes { color: var(--muted); }
+td ul { padding-left: 1.1rem; margin: 0; }
+h3 { font-size: 1.05rem; margin: 1.4rem 0 .3rem; }
 .note { display: block; font-weight: 400; color: var(--muted); font-size: .9rem; }
 dl { margin: .8rem 0; }
 dl div { display: grid; grid-template-columns: minmax(8rem, 13rem) 1fr; gap: 1rem; padding: .3rem 0;
@@ -71,8 +74,18 @@ dl div { display: grid; grid-template-columns: minmax(8rem, 13rem) 1fr; gap: 1re
 dt { font-weight: 600; overflow-wrap: anywhere; }
 dd { margin: 0; overflow-wrap: anywhere; }
 figure { margin: 1.5rem 0; }
-figure svg { display: block; width: 100%; height: auto; max-width: 46rem; }
+figure svg { display: block; width: 100%; height: auto; max-width: 46rem; overflow: visible; }
 figcaption { color: var(--muted); font-size: .95rem; margin-top: .3rem; }
+"""
+
+#: On a narrow screen a table or figure keeps the width that its words need, and scrolls inside its region.
+_NARROW = """
+dl div { grid-template-columns: 1fr; gap: 0; }
+.scroll table:has(th:nth-child(3)) { min-width: 32rem; }
+.scroll table:has(th:nth-child(5)) { min-width: 46rem; }
+.scroll table:has(th:nth-child(7)) { min-width: 60rem; }
+.drawing svg { min-width: 34rem; }
+.drawing figcaption { position: sticky; left: 0; max-width: 84vw; }
 """
 
 _PAPER = """
@@ -89,6 +102,6 @@ STYLE = (
     f":root {{ color-scheme: light dark; {_LIGHT} }}\n"
     f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {_DARK} }} }}\n"
     f"{_PAGE}{_PARTS}"
-    "@media (max-width: 34rem) { dl div { grid-template-columns: 1fr; gap: 0; } }\n"
+    f"@media screen and (max-width: 34rem) {{ {_NARROW} }}\n"
     f"@media print {{ :root {{ color-scheme: light; }} {_PAPER} }}\n"
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sfumato.core.certificate import Certificate, Claim
+from sfumato.core.markup import shorten
 from sfumato.core.texts import percent
 
 EVIDENCE = {
@@ -48,11 +49,13 @@ FIGURES = {
     "tradeoff": "Every transformation that was looked at: risk against loss, the chosen one marked.",
 }
 
+_PLAIN_NAME = re.compile(r"\w[\w.-]{0,39}")
+_LONGEST_NAME = 40
+
 #: What no promise about classes protects from.
 CLASS_LIMITS = (
     "An adversary who knows more than the quasi-identifiers, for example some sensitive or plain values, is outside the promise.",
-    "Another release about the same people can undo the protection of both. Enter every release in the ledger.",
-    "Columns with the role plain are published as they are.",
+    "Another release about the same people can undo the protection of both.",
 )
 #: What no bound on a privacy loss protects from.
 LOSS_LIMITS = (
@@ -101,6 +104,20 @@ def sentence(text: str) -> str:
         return ""
     ended = trimmed if trimmed[-1] in ".!?…" else f"{trimmed}."
     return ended[0].upper() + ended[1:]
+
+
+def named_column(name: str) -> str:
+    """The name of a column in a sentence; one that could be read as a part of it stands in quotes.
+
+    >>> named_column("age"), named_column("all is safe")
+    ('age', '‘all is safe’')
+    """
+    return name if _PLAIN_NAME.fullmatch(name) else f"‘{shorten(name, _LONGEST_NAME)}’"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: `a`, `a and b`, `a, b and c`."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def attack_in_words(success: float, baseline: float, targets: int, supposing: str = "") -> str:

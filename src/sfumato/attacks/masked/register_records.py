@@ -21,7 +21,7 @@ from sfumato.core.errors import InputError, MissingColumn, Unsupported
 from sfumato.core.plain_data import Plain
 from sfumato.core.ranges import ColumnNames
 from sfumato.core.texts import percent
-from sfumato.core.view import AttackResult, Detail, View
+from sfumato.core.view import AttackResult, Criterion, Detail, View
 from sfumato.data.masked import Masked, TableView
 from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Schema
@@ -37,6 +37,7 @@ _TABLES = (Masked, ReleasedTable, pa.Table)
 class RegisterAttack(TableAttack[Register | pa.Table]):
     """An adversary who looks people of a register up in a masked table, where the truth is there to count what was right."""
 
+    criterion: ClassVar[Criterion | None] = "linkability"
     needs: ClassVar[tuple[str, ...]] = ("register", "truth")
     helped_by: ClassVar[tuple[str, ...]] = ("owners",)
     identifies: ClassVar[bool] = True

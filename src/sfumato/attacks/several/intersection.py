@@ -27,7 +27,7 @@ from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.ranges import ColumnName
 from sfumato.core.texts import percent, rough, rough_percent
-from sfumato.core.view import AttackResult, Detail, View
+from sfumato.core.view import AttackResult, Criterion, Detail, View
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import share, wilson
 
@@ -88,6 +88,7 @@ class Intersection(TableAttack["OtherReleases | TableView | Sequence[TableView]"
 
     attribute: Annotated[ColumnName | None, "the sensitive attribute that is attacked; all of them where left out"] = None
 
+    criterion: ClassVar[Criterion | None] = "linkability"
     needs: ClassVar[tuple[str, ...]] = ("earlier",)
     helped_by: ClassVar[tuple[str, ...]] = ("register",)
     of_groups: ClassVar[bool] = True

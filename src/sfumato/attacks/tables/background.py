@@ -32,7 +32,7 @@ from sfumato.core.errors import InputError
 from sfumato.core.params import require
 from sfumato.core.ranges import Whole
 from sfumato.core.texts import percent
-from sfumato.core.view import AttackResult
+from sfumato.core.view import AttackResult, Criterion
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import share, wilson
 
@@ -61,6 +61,7 @@ class BackgroundKnowledge(ClassAttack[Facts]):
     left, and blind guessing its share in the table without the excluded values.
     """
 
+    criterion: ClassVar[Criterion | None] = "inference"
     of_groups: ClassVar[bool] = True
 
     attribute: AttackedAttribute = None

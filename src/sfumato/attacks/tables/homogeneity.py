@@ -22,7 +22,7 @@ from sfumato.attacks.tables.classes import (
     worst,
 )
 from sfumato.core.texts import percent
-from sfumato.core.view import AttackResult
+from sfumato.core.view import AttackResult, Criterion
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import share, wilson
 
@@ -36,6 +36,7 @@ class Homogeneity(ClassAttack[None]):
     whole table. `attribute=None` attacks every sensitive attribute and reports the one that leaks most.
     """
 
+    criterion: ClassVar[Criterion | None] = "inference"
     of_groups: ClassVar[bool] = True
 
     attribute: AttackedAttribute = None

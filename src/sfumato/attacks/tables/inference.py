@@ -22,7 +22,7 @@ from sfumato.attacks.tables.classes import (
 )
 from sfumato.core.ranges import PositiveShare
 from sfumato.core.texts import percent
-from sfumato.core.view import AttackResult
+from sfumato.core.view import AttackResult, Criterion
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import share, wilson
 
@@ -35,6 +35,7 @@ class ProbabilisticInference(ClassAttack[None]):
     whole table. `likely` is the posterior from which a value counts as practically known.
     """
 
+    criterion: ClassVar[Criterion | None] = "inference"
     of_groups: ClassVar[bool] = True
 
     attribute: AttackedAttribute = None

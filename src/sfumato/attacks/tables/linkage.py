@@ -31,7 +31,7 @@ from sfumato.attacks.tables.meaning import meanings
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, MissingColumn
 from sfumato.core.texts import percent
-from sfumato.core.view import AttackResult, View
+from sfumato.core.view import AttackResult, Criterion, View
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import share, wilson
 
@@ -67,6 +67,7 @@ class Linkage(TableAttack["Register | pa.Table"]):
     counted instead of records where the release shows whose these are.
     """
 
+    criterion: ClassVar[Criterion | None] = "linkability"
     needs: ClassVar[tuple[str, ...]] = ("register",)
     identifies: ClassVar[bool] = True
     of_groups: ClassVar[bool] = True

@@ -34,7 +34,7 @@ from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsup
 from sfumato.core.params import build
 from sfumato.core.ranges import Count, Made
 from sfumato.core.texts import percent, text_of
-from sfumato.core.view import AttackResult, View
+from sfumato.core.view import AttackResult, Criterion, View
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import wilson
 
@@ -74,6 +74,7 @@ class Minimality(TableAttack[KnownAlgorithm | Register | pa.Table]):
         str | int | float | None, Made(_one_value, "one value, not several"), "the value asked about; the worst where left out"
     ] = field(default=None, repr=False)
 
+    criterion: ClassVar[Criterion | None] = "inference"
     needs: ClassVar[tuple[str, ...]] = ("register",)
     helped_by: ClassVar[tuple[str, ...]] = tuple(each.name for each in fields(KnownAlgorithm) if each.name != "register")
     supposed: ClassVar[tuple[str, ...]] = helped_by

@@ -23,7 +23,7 @@ from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.params import require
 from sfumato.core.ranges import ColumnName, Count, Whole
 from sfumato.core.texts import percent
-from sfumato.core.view import AttackResult, Detail, View
+from sfumato.core.view import AttackResult, Criterion, Detail, View
 from sfumato.data.masked import TableView
 from sfumato.data.texts.values import split
 from sfumato.measures.risk.success import share, wilson
@@ -60,6 +60,7 @@ class PartialKnowledge(TableAttack[KnownSet]):
     choice: Annotated[Literal["worst", "average"], "which items are known"] = "worst"
     k: Annotated[Count, "candidates below which people are counted"] = 2
 
+    criterion: ClassVar[Criterion | None] = "singling out"
     helped_by: ClassVar[tuple[str, ...]] = ("items", "target")
     unasked: ClassVar[bool] = False  # it supposes that items of everybody's set are known
 

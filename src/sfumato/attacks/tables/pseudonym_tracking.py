@@ -17,7 +17,7 @@ from sfumato.attacks.tables.classes import encoded, grouped, released_table, req
 from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import ColumnName, Each, Text
 from sfumato.core.texts import percent
-from sfumato.core.view import AttackResult, View
+from sfumato.core.view import AttackResult, Criterion, View
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import share, wilson
 
@@ -38,6 +38,7 @@ class PseudonymTracking(TableAttack[None]):
         "the columns that show the record; the quasi-identifiers where left out",
     ] = None
 
+    criterion: ClassVar[Criterion | None] = "linkability"
     unasked: ClassVar[bool] = False  # it supposes that a record of everybody is known
 
     def fits(self, view: View[object, object]) -> bool:

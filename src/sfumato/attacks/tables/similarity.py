@@ -32,7 +32,7 @@ from sfumato.core.errors import Unsupported
 from sfumato.core.params import require
 from sfumato.core.ranges import Count, Probability
 from sfumato.core.texts import percent
-from sfumato.core.view import AttackResult
+from sfumato.core.view import AttackResult, Criterion
 from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.masked import TableView
 from sfumato.data.texts.values import as_numbers, texts
@@ -53,6 +53,7 @@ class Similarity(ClassAttack[Mapping[str | None, str]]):
     level: Annotated[Count, "the level of the hierarchy whose nodes are the groups"] = 1
     spread: Annotated[Probability, "the part of the range within which numbers are similar"] = 0.1
 
+    criterion: ClassVar[Criterion | None] = "inference"
     helped_by: ClassVar[tuple[str, ...]] = ("groups",)
 
     def fits_attributes(self, view: TableView, *names: str) -> bool:

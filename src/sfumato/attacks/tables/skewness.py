@@ -27,7 +27,7 @@ from sfumato.attacks.tables.classes import (
 from sfumato.core.params import require
 from sfumato.core.ranges import Number
 from sfumato.core.texts import percent
-from sfumato.core.view import AttackResult
+from sfumato.core.view import AttackResult, Criterion
 from sfumato.data.masked import TableView
 from sfumato.measures.risk.success import share, wilson
 
@@ -46,6 +46,7 @@ class Skewness(ClassAttack[Mapping[str | None, float]]):
     `knowledge` may be a mapping of values to prior shares; without it the released table is its own prior.
     """
 
+    criterion: ClassVar[Criterion | None] = "inference"
     of_groups: ClassVar[bool] = True
 
     attribute: AttackedAttribute = None

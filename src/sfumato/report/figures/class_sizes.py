@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from sfumato.report.figures.drawing import ACCENT, INK, MUTED, SECOND, board, finished, tidy_axes
 
+#: So many bars have room for whole numbers above them.
+_ROOMY = 9
+
 
 def class_sizes(sizes: Sequence[int] | NDArray[np.int64], *, k: int | None = None) -> str:
     """A histogram of class sizes; `k` draws the promised smallest size."""
@@ -32,13 +35,13 @@ def class_sizes(sizes: Sequence[int] | NDArray[np.int64], *, k: int | None = Non
             drawn.tooltips[f"bar-{i}"] = f"{classes[i]:,} classes of {names[i]} records, {records[i]:,} records together"
             if classes[i]:
                 axes.annotate(
-                    f"{classes[i]:,}",
+                    f"{classes[i]:,}" if len(names) - first <= _ROOMY else _short(int(classes[i])),
                     (place, classes[i]),
                     (0, 3),
                     textcoords="offset points",
                     ha="center",
                     va="bottom",
-                    fontsize=11,
+                    fontsize=11 if len(names) - first <= _ROOMY else 8.5,
                     color=MUTED,
                 )
         edge_names = [_short(edge) for edge in edges[first:]]
@@ -115,7 +118,7 @@ def risk_profile(sizes: Sequence[int] | NDArray[np.int64]) -> str:
             )
             if count:
                 axes.annotate(
-                    _percent(count / total),
+                    _percent(count / total, digits=2 if count < 0.01 * total else 3),
                     (place, count / total),
                     (0, 3),
                     textcoords="offset points",
@@ -126,7 +129,7 @@ def risk_profile(sizes: Sequence[int] | NDArray[np.int64]) -> str:
                 )
         axes.set_xticks(range(len(_NAMES)), [f"≤ {name}" for name in _NAMES])
         top = max(float(records.max()) / total if records.size else 0.0, 0.01)
-        axes.set_ylim(0, top * 1.15)
+        axes.set_ylim(0, top * 1.4)
         axes.set_yticks([])
         axes.set_xlabel("risk that a known participant's record is picked out")
         axes.set_ylabel("share of records")
@@ -138,16 +141,17 @@ def risk_profile(sizes: Sequence[int] | NDArray[np.int64]) -> str:
             axes.axvline(limit + 0.5, color=SECOND, linewidth=1.4, linestyle=(0, (4, 3)))
             axes.annotate(
                 "nobody beyond",
-                (limit + 0.5, 0.9),
-                (6, 0),
+                (limit + 0.5, 0.99),
+                (6 if limit < len(_NAMES) // 2 else -6, 0),
                 xycoords=("data", "axes fraction"),
                 textcoords="offset points",
                 va="top",
+                ha="left" if limit < len(_NAMES) // 2 else "right",
                 fontsize=11,
                 color=SECOND,
             )
         return finished(drawn, "risk-profile", "Risk of being picked out", f"Share of records by risk: {text}.")
 
 
-def _percent(rate: float) -> str:
-    return f"{rate * 100:.3g} %" if rate >= 0.0001 or rate == 0 else "< 0.01 %"
+def _percent(rate: float, digits: int = 3) -> str:
+    return f"{rate * 100:.{digits}g} %" if rate >= 0.0001 or rate == 0 else "< 0.01 %"

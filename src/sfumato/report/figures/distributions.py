@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sfumato.data.released import ReleasedTable
 from sfumato.data.texts.values import as_numbers
 from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, PAPER, Board, board, finished
+from sfumato.report.figures.labels import fit_titles, short_name
 from sfumato.report.markup import shorten, visible
 
 MOST_VALUES = 10
@@ -80,9 +81,9 @@ def distributions(columns: Sequence[Distribution]) -> str:
                 continue
             one = shown[place]
             (_profile if one.numeric and len(one.labels) > MOST_VALUES else _bars)(drawn, panel, one, place)
-            panel.set_title(shorten(one.column, 30), loc="left", fontsize=13, color=INK, fontweight="bold")
+        fit_titles(list(grid.reshape(-1)[: len(shown)]), [visible(one.column) for one in shown])
         keys = [Patch(color=PALE, label="original"), Patch(color=ACCENT, label="as the release tells it")]
-        drawn.figure.legend(handles=keys, loc="outside lower center", ncols=2, frameon=False, labelcolor=INK)
+        drawn.figure.legend(handles=keys, loc="outside upper left", ncols=2, frameon=False, labelcolor=INK)
         summary = "; ".join(f"{visible(one.column)}: {one.distance * 100:.0f} % moved" for one in shown)
         return finished(drawn, "distributions", "Distributions before and after", summary or "No column.")
 
@@ -104,7 +105,7 @@ def _bars(drawn: Board, panel: object, one: Distribution, place: int) -> None:
             gid = f"bar-{place}-{what}-{i}"
             bar.set_gid(gid)
             drawn.tooltips[gid] = f"{visible(one.labels[i])}: {shares[i] * 100:.2f} % ({what})"
-    panel.set_yticks(rows, [shorten(label, 18) for label in one.labels])
+    panel.set_yticks(rows, [short_name(label, 20) for label in one.labels])
     panel.tick_params(axis="y", labelcolor=INK)
     panel.invert_yaxis()
     _percent_axis(panel)
@@ -194,7 +195,7 @@ def loss_per_attribute(losses: Mapping[str, float], *, levels: Mapping[str, str]
             bar.set_gid(f"bar-{place}")
             note = f" ({visible(levels[name])})" if levels and name in levels else ""
             drawn.tooltips[f"bar-{place}"] = f"{visible(name)}: {loss * 100:.2f} % of the detail lost{note}"
-            inside = loss > 0.9
+            inside = loss > 0.85
             label = f"{loss * 100:.0f} %" if loss in (0.0, 1.0) else f"{loss * 100:.1f} %"
             axes.annotate(
                 label,
@@ -206,7 +207,7 @@ def loss_per_attribute(losses: Mapping[str, float], *, levels: Mapping[str, str]
                 fontsize=11,
                 color=PAPER if inside else INK,
             )
-        axes.set_yticks(range(len(ordered)), [shorten(name, 24) for name, _ in ordered])
+        axes.set_yticks(range(len(ordered)), [short_name(name, 28) for name, _ in ordered])
         axes.tick_params(axis="y", labelcolor=INK, labelsize=12)
         axes.set_xlim(0, 1)
         axes.set_ylim(max(len(ordered), 1) - 0.5, -0.5)

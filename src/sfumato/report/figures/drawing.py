@@ -9,6 +9,7 @@ clock or on chance.
 from __future__ import annotations
 
 import io
+import itertools
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,8 +31,8 @@ _COLOURS = {
     INK: "var(--figure-ink, #1f2933)",
     MUTED: "var(--figure-muted, #55606b)",
     GRID: "var(--figure-grid, #d8dee4)",
-    ACCENT: "var(--figure-accent, #2b6a8f)",
-    PALE: "var(--figure-pale, #9fc0d3)",
+    ACCENT: "var(--figure-accent, #154a6b)",
+    PALE: "var(--figure-pale, #6b96b0)",
     SECOND: "var(--figure-second, #b8472f)",
     PAPER: "var(--figure-paper, #ffffff)",
 }
@@ -64,6 +65,8 @@ _STYLE: dict[Any, Any] = {
 }
 _SVG = "{http://www.w3.org/2000/svg}"
 _LINK = "{http://www.w3.org/1999/xlink}href"
+#: Free space around the name of a tick, in pixels.
+_TICK_GAP = 1.5
 _ALLOWED = frozenset("svg g path use defs clipPath rect circle line polyline polygon text tspan title desc".split())
 
 
@@ -97,6 +100,7 @@ def finished(drawn: Board, name: str, title: str, description: str) -> str:
     """The SVG of a figure; call it while its board is open."""
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
+    _keep_ticks_apart(drawn.figure)
     buffer = io.BytesIO()
     canvas: Any = FigureCanvasSVG(drawn.figure)
     canvas.print_svg(buffer, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
@@ -112,6 +116,25 @@ def finished(drawn: Board, name: str, title: str, description: str) -> str:
         heading.text = visible(text)
         root.insert(place, heading)
     return _recoloured(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _keep_ticks_apart(figure: Figure) -> None:
+    """Of the names along an axis only so many that none runs into the next: all, every second, every third and so on."""
+    figure.draw_without_rendering()  # so that boxes are those of the drawing
+    for panel in figure.axes:
+        for axis in (panel.xaxis, panel.yaxis):
+            ticks = [tick for tick in axis.get_major_ticks() if tick.label1.get_visible() and tick.label1.get_text()]
+            low, high = sorted(axis.get_view_interval())
+            ticks = [tick for tick in ticks if low - 1e-9 <= tick.get_loc() <= high + 1e-9]
+            boxes = [tick.label1.get_window_extent().padded(_TICK_GAP) for tick in ticks]
+            step = next((step for step in range(1, len(boxes) + 1) if not _collide(boxes[::step])), 1)
+            if step > 1:
+                kept = ticks[::step]
+                axis.set_ticks([tick.get_loc() for tick in kept], [tick.label1.get_text() for tick in kept])
+
+
+def _collide(boxes: Sequence[Any]) -> bool:  # boxes of matplotlib
+    return any(one.overlaps(other) for one, other in itertools.pairwise(boxes))
 
 
 def tidy_axes(axes: Axes, *, grid: str) -> None:

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, PAPER, SECOND, Board, board, finished, tidy_axes
+from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, SECOND, Board, board, finished, tidy_axes
+from sfumato.report.figures.labels import Label, place_labels, short_name
 from sfumato.report.figures.ledger_timeline import date_axis, moment
 from sfumato.report.markup import shorten, visible
 
@@ -51,7 +52,7 @@ def ledger_budget(budgets: Sequence[AccountBudget]) -> str:
     left_out = len(budgets) - len(drawn_accounts)
     rows = max(len(drawn_accounts), 1)
     history = any(each.spends for each in drawn_accounts)
-    heights = (0.9 + 0.36 * rows, 2.6 if history else 0.0)
+    heights = (0.9 + 0.48 * rows, 2.6 if history else 0.0)
     with board(7.2, sum(heights)) as drawn:
         if history:
             above, below = drawn.figure.subplots(2, 1, height_ratios=heights)
@@ -71,19 +72,8 @@ def _bars(drawn: Board, axes: Axes, budgets: Sequence[AccountBudget]) -> None:
         bar = axes.barh(place, each.share, height=0.62, color=SECOND if each.share >= 1 else ACCENT)[0]
         bar.set_gid(f"bar-{place}")
         drawn.tooltips[f"bar-{place}"] = f"{visible(each.name)}: {visible(each.words)} ({each.share * 100:.2f} %)"
-        inside = each.share > 0.55 * widest
-        axes.annotate(
-            shorten(each.words, 38),
-            (each.share, place),
-            (-6 if inside else 6, 0),
-            textcoords="offset points",
-            va="center",
-            ha="right" if inside else "left",
-            fontsize=11,
-            color=PAPER if inside else INK,
-        )
-    axes.set_yticks(range(len(budgets)), [shorten(each.name, 28) for each in budgets])
-    axes.tick_params(axis="y", labelcolor=INK, labelsize=12)
+    axes.set_yticks(range(len(budgets)), [f"{short_name(each.name, 30)}\n{shorten(each.words, 38)}" for each in budgets])
+    axes.tick_params(axis="y", labelcolor=INK, labelsize=11)
     axes.set_xlim(0, widest)
     axes.set_ylim(max(len(budgets), 1) - 0.5, -0.5)
     ticks = [0, 0.25, 0.5, 0.75, 1.0]
@@ -94,7 +84,9 @@ def _bars(drawn: Board, axes: Axes, budgets: Sequence[AccountBudget]) -> None:
 
 
 def _history(drawn: Board, axes: Axes, budgets: Sequence[AccountBudget]) -> None:
-    moments = []
+    moments: list[float] = []
+    labels: list[Label] = []
+    places: list[tuple[float, float]] = []
     for place, each in enumerate(budgets):
         if not each.spends:
             continue
@@ -108,17 +100,11 @@ def _history(drawn: Board, axes: Axes, budgets: Sequence[AccountBudget]) -> None
             f"{visible(each.name)}: {total * 100:.2f} % spent by {visible(time)}"
             for (time, _), total in zip(_thinned(each.spends), totals, strict=True)
         ]
-        axes.annotate(
-            shorten(each.name, 28),
-            (times[-1], totals[-1]),
-            (5, 3 if place % 2 else -12),
-            textcoords="offset points",
-            fontsize=11,
-            color=colour,
-        )
+        labels.append(Label(short_name(each.name, 28), times[-1], totals[-1], colour, 11))
+        places += zip(times, totals, strict=True)
     pad = max((max(moments) - min(moments)) * 0.08, 1 / 1440)
     axes.set_xlim(min(moments) - pad, max(moments) + 3 * pad)
-    axes.set_ylim(0, max(1.02, axes.get_ylim()[1]))
+    axes.set_ylim(0, max(1.15, axes.get_ylim()[1]))
     axes.set_yticks([0, 0.5, 1.0], ["0 %", "50 %", "100 %"])
     axes.set_ylabel("spent so far", color=MUTED)
     tidy_axes(axes, grid="y")
@@ -126,6 +112,7 @@ def _history(drawn: Board, axes: Axes, budgets: Sequence[AccountBudget]) -> None
         date_axis(axes, moments)
     else:
         _clock_axis(axes)
+    place_labels(axes, labels, places)
 
 
 def _clock_axis(axes: Axes) -> None:

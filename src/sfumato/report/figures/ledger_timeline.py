@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from sfumato.core.errors import InputError
 from sfumato.report.figures.drawing import ACCENT, GRID, INK, SECOND, board, finished
-from sfumato.report.markup import shorten, visible
+from sfumato.report.figures.labels import Label, place_labels, short_name
+from sfumato.report.markup import visible
 
 
 @dataclass(frozen=True)
@@ -40,23 +41,16 @@ def ledger_timeline(entries: Sequence[TimelineRelease]) -> str:
             which = " (this release)" if entry.current else ""
             promise = f": {visible(entry.promise)}" if entry.promise else ""
             drawn.tooltips[f"release-{i}"] = [f"{visible(entry.dataset)}, {visible(entry.created)}{promise}{which}"]
-            if entry.current:
-                axes.annotate(
-                    "this release",
-                    (when, place),
-                    (0, 9),
-                    textcoords="offset points",
-                    ha="center",
-                    fontsize=11,
-                    color=SECOND,
-                )
-        axes.set_yticks(range(len(names)), [shorten(name, 24) for name in names])
+        axes.set_yticks(range(len(names)), [short_name(name, 28) for name in names])
         axes.tick_params(axis="y", labelcolor=INK, labelsize=12)
         axes.set_ylim(-0.7, max(len(names), 1) - 0.3)
         if moments:
             pad = max((max(moments) - min(moments)) * 0.08, 0.5)
             axes.set_xlim(min(moments) - pad, max(moments) + pad)
         date_axis(axes, moments)
+        places = [(when, float(names.index(entry.dataset))) for entry, when in zip(entries, moments, strict=True)]
+        current = [place for entry, place in zip(entries, places, strict=True) if entry.current]
+        place_labels(axes, [Label("this release", *place, SECOND, 11, needed=True) for place in current], places)
         axes.spines["left"].set_visible(False)
         text = f"{len(entries):,} releases of {len(names):,} data sets."
         return finished(drawn, "ledger-timeline", "Releases in the ledger", text)

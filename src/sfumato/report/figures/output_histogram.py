@@ -32,7 +32,7 @@ def output_histogram(histogram: OutputHistogram, *, names: tuple[str, str] = _NA
             keys.append(Patch(color=SECOND, label="share at one value"))
         if histogram.laws is not None:
             keys.append(Line2D([], [], color=ACCENT, linewidth=1.6, marker="o", markersize=4, label="exact law"))
-        drawn.figure.legend(handles=keys, loc="outside lower center", ncols=3, frameon=False, labelcolor=INK)
+        drawn.figure.legend(handles=keys, loc="outside upper left", ncols=3, frameon=False, labelcolor=INK)
         shares = ", ".join(
             f"{histogram.atom_shares(0)[i]:.3f} and {histogram.atom_shares(1)[i]:.3f} at {point:g}"
             for i, point in enumerate(histogram.atoms)

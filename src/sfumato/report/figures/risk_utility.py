@@ -6,6 +6,7 @@ front. Duncan, Keller-McNulty, Stokes, "Disclosure risk vs. data utility: the R-
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.core.params import require
-from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, PAPER, SECOND, Board, board, finished
+from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, SECOND, Board, board, finished
+from sfumato.report.figures.labels import Label, place_labels
 from sfumato.report.markup import shorten, visible
 
 if TYPE_CHECKING:
@@ -21,10 +23,10 @@ if TYPE_CHECKING:
 
 _SHAPES = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*")
 _LONGEST_LABEL = 42
-# Shares of the drawing area that a character of a label and a line of labels take.
-_PLAIN, _BOLD, _LINE = 0.0125, 0.016, 0.055
-# How far from its mark a label begins, and how far above or below it lies.
-_GAP, _RISE = 0.015, 0.035
+#: Families beside each other in the legend, and the height of a row of it in inches.
+_ABREAST, _ROW = 3, 0.24
+#: Places on each part of the front that names keep off.
+_STEPS = 9
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ def risk_utility(content: RiskUtility) -> str:
     marks = content.marks
     require(bool(marks), "a map needs at least one method that could be applied")
     families = list(dict.fromkeys(mark.family for mark in marks))
-    with board(7.6, 5.2) as drawn:
+    rows = -(-len(families) // _ABREAST) if len(families) > 1 else 0
+    with board(7.6, 5.0 + _ROW * rows) as drawn:
         axes = drawn.axes()
         _limits(axes, content)
         _chance(axes)
@@ -74,7 +77,7 @@ def risk_utility(content: RiskUtility) -> str:
         _original(drawn, axes, content)
         if content.chosen is not None:
             _chosen(drawn, axes, marks[content.chosen])
-        _axes(axes, content, len(families))
+        _axes(drawn, axes, content, len(families))
         _labels(axes, front, content)
         return finished(drawn, "risk-utility", "Risk against loss of every method", _described(content, front))
 
@@ -106,7 +109,6 @@ def _original(drawn: Board, axes: Axes, content: RiskUtility) -> None:
     mark = axes.scatter([loss], [risk], s=60, marker="o", facecolor="none", edgecolor=INK, linewidth=1.4, zorder=3)
     mark.set_gid("original")
     drawn.tooltips["original"] = [f"the original: gain {_percent(risk)}, loss {_percent(loss)}"]
-    axes.annotate("original", (loss, risk), (8, -3), textcoords="offset points", fontsize=10.5, color=MUTED, va="top")
 
 
 def _chosen(drawn: Board, axes: Axes, mark: Mark) -> None:
@@ -116,46 +118,26 @@ def _chosen(drawn: Board, axes: Axes, mark: Mark) -> None:
 
 
 def _labels(axes: Axes, front: Sequence[Mark], content: RiskUtility) -> None:
-    """Names of the front's marks, the recommended one first and in bold, on a side where they cover neither a mark nor another
-    name; a name without such a side is left to its tooltip."""
+    """Names of the front's marks, the recommended one first and in bold; a name without room is left to its tooltip."""
     chosen = None if content.chosen is None else content.marks[content.chosen]
-    widest, highest = (limit[1] - limit[0] for limit in (axes.get_xlim(), axes.get_ylim()))
-    lowest = (axes.get_xlim()[0] / widest, axes.get_ylim()[0] / highest)
-    marks = [(mark.loss / widest, mark.risk / highest) for mark in content.marks]
-    marks.append((content.original[1] / widest, content.original[0] / highest))
-    labelled: list[tuple[float, float, float]] = []
+    risk, loss = content.original
+    labels = [Label("original", loss, risk, MUTED, needed=True)]
     for mark in sorted(front, key=lambda mark: mark is not chosen):
         text = shorten(visible(mark.label), _LONGEST_LABEL)
-        width = len(text) * (_BOLD if mark is chosen else _PLAIN)
-        own = (mark.loss / widest, mark.risk / highest)
+        picked = mark is chosen
+        labels.append(Label(text, mark.loss, mark.risk, SECOND if picked else INK, 11 if picked else 9.5, picked, needed=picked))
+    labels.sort(key=lambda label: not label.bold)
+    place_labels(axes, labels, [*((mark.loss, mark.risk) for mark in content.marks), (loss, risk), *_along(front)])
 
-        def covers(left: bool, above: bool, own: tuple[float, float] = own, width: float = width) -> bool:
-            start = own[0] - width - _GAP if left else own[0] + _GAP
-            height = own[1] + (_RISE if above else -_RISE)
-            if start < lowest[0] or start + width > lowest[0] + 1 or height - _LINE / 2 < lowest[1]:
-                return True
-            over = any(start - _GAP < x < start + width + _GAP and abs(y - height) < _LINE / 2 for x, y in marks)
-            return over or any(start < end and begin < start + width and abs(height - y) < _LINE for begin, end, y in labelled)
 
-        sides = [side for side in ((False, True), (True, False), (True, True), (False, False)) if not covers(*side)]
-        if not sides and mark is not chosen:
-            continue
-        left, above = sides[0] if sides else (own[0] > 0.55, True)
-        start = own[0] - width - _GAP if left else own[0] + _GAP
-        labelled.append((start, start + width, own[1] + (_RISE if above else -_RISE)))
-        axes.annotate(
-            text,
-            (mark.loss, mark.risk),
-            (-9 if left else 9, 7 if above else -7),
-            textcoords="offset points",
-            ha="right" if left else "left",
-            va="bottom" if above else "top",
-            fontsize=11 if mark is chosen else 9.5,
-            fontweight="bold" if mark is chosen else "normal",
-            color=SECOND if mark is chosen else INK,
-            zorder=5,
-            bbox={"facecolor": PAPER, "alpha": 0.75, "linewidth": 0, "pad": 1},
-        ).set_in_layout(False)  # a long name must not squeeze the axes
+def _along(front: Sequence[Mark]) -> list[tuple[float, float]]:
+    """Places on the line that joins the front, which no name should cover."""
+    steps = np.linspace(0.1, 0.9, _STEPS).tolist()
+    places = []
+    for one, other in itertools.pairwise(front):
+        places += [(one.loss + step * (other.loss - one.loss), one.risk) for step in steps]
+        places += [(other.loss, one.risk + step * (other.risk - one.risk)) for step in steps]
+    return places
 
 
 def _chance(axes: Axes) -> None:
@@ -175,7 +157,7 @@ def _limits(axes: Axes, content: RiskUtility) -> None:
         axes.axvline(content.most_loss, color=SECOND, linewidth=1.0, linestyle=(0, (4, 3)), zorder=1)
 
 
-def _axes(axes: Axes, content: RiskUtility, families: int) -> None:
+def _axes(drawn: Board, axes: Axes, content: RiskUtility, families: int) -> None:
     from matplotlib.ticker import FuncFormatter
 
     percent = FuncFormatter(lambda value, _: f"{value * 100:g} %")
@@ -193,14 +175,14 @@ def _axes(axes: Axes, content: RiskUtility, families: int) -> None:
     axes.xaxis.label.set_color(INK)
     axes.yaxis.label.set_color(INK)
     axes.set_title("safer below, more useful to the left", loc="right", fontsize=11, color=MUTED)
-    if families > 1:
-        axes.legend(
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.13),  # below the axes it covers no mark
-            ncols=min(families, 3),
+    if families > 1:  # above the marks, where a reader looks first
+        drawn.figure.legend(
+            *axes.get_legend_handles_labels(),
+            loc="outside upper left",
+            ncols=min(families, _ABREAST),
             fontsize=10,
             frameon=False,
-            labelcolor=MUTED,
+            labelcolor=INK,
             handletextpad=0.2,
         )
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.plain_data import Plain
 from sfumato.report.figures.drawing import ACCENT, INK, PALE, SECOND, Board, board, finished, tidy_axes
+from sfumato.report.figures.labels import fit_titles, short_name
 from sfumato.report.markup import shorten, visible
 
 if TYPE_CHECKING:
@@ -32,11 +33,12 @@ def synthetic_quality(report: Plain) -> str:
     with board(8.0, sum(heights) + 0.4) as drawn:
         grid = drawn.figure.add_gridspec(rows + 1, 2, height_ratios=heights)
         _distances(drawn, drawn.figure.add_subplot(grid[0, :]), report["distance"])
-        for place, (name, labels, before, after) in enumerate(shown):
-            panel = drawn.figure.add_subplot(grid[1 + place // 2, place % 2])
-            _column(drawn, panel, place, labels, (before, after))
-            panel.set_title(shorten(name, 30), loc="left", fontsize=13, color=INK, fontweight="bold")
+        panels = []
+        for place, (_, labels, before, after) in enumerate(shown):
+            panels.append(drawn.figure.add_subplot(grid[1 + place // 2, place % 2]))
+            _column(drawn, panels[-1], place, labels, (before, after))
         _legend(drawn)
+        fit_titles(panels, [visible(name) for name, *_ in shown])
         said = "; ".join(
             f"{_NUMBERS.get(size, size)}: {entry['mean'] * 100:.1f} % on average, {entry['largest'] * 100:.1f} % in the worst one"
             for size, entry in report["distance"].items()
@@ -103,7 +105,7 @@ def _column(
         panel.set_yticks([])
         panel.spines["left"].set_visible(False)
     else:
-        panel.set_yticks(range(len(labels)), [shorten(label, 18) for label in labels])
+        panel.set_yticks(range(len(labels)), [short_name(label, 20) for label in labels])
         panel.tick_params(axis="y", labelcolor=INK)
         panel.invert_yaxis()
         panel.spines["left"].set_visible(False)
@@ -126,4 +128,4 @@ def _legend(drawn: Board) -> None:
         Patch(color=ACCENT, label="synthetic"),
         Line2D([], [], color=SECOND, marker="|", markersize=12, markeredgewidth=2.5, linestyle="none", label="worst marginal"),
     ]
-    drawn.figure.legend(handles=keys, loc="outside lower center", ncols=3, frameon=False, labelcolor=INK)
+    drawn.figure.legend(handles=keys, loc="outside upper left", ncols=3, frameon=False, labelcolor=INK)

@@ -6,6 +6,7 @@ says how many they are.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -14,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.params import require
-from sfumato.report.figures.drawing import ACCENT, INK, MUTED, PALE, PAPER, SECOND, Board, board, finished
+from sfumato.report.figures.drawing import ACCENT, INK, MUTED, PALE, SECOND, Board, board, finished
+from sfumato.report.figures.labels import Label, place_labels
 from sfumato.report.markup import visible
 
 if TYPE_CHECKING:
@@ -25,6 +27,10 @@ Numbers = Sequence[float] | NDArray[np.float64]
 #: More nodes than this are merged into spots, so that a card stays small.
 MOST_MARKS = 600
 SPOTS = 40
+#: The label of the chosen node keeps off so many of the others.
+_MOST_AVOIDED = 2_000
+#: Places on each step of the frontier that the label keeps off.
+_STEPS = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +51,8 @@ class Nodes:
 
 
 def tradeoff(nodes: Nodes) -> str:
-    """Risk from left (none) to right, loss from bottom (none) to top; on the frontier are those than which
-    no other is both safer and more useful."""
+    """Loss from left (none) to right, risk from bottom (none) to top, as in every map; on the frontier are those than which no
+    other is both safer and more useful."""
     risk, loss, gone = (np.asarray(x, dtype=np.float64) for x in (nodes.risk, nodes.loss, nodes.suppressed))
     require(risk.size == loss.size == gone.size, "tradeoff: risk, loss and suppressed must have the same length")
     front = frontier(risk, loss)
@@ -57,13 +63,18 @@ def tradeoff(nodes: Nodes) -> str:
     with board(7.2, 4.2) as drawn:
         axes = drawn.axes()
         _cloud(drawn, axes, nodes, risk, loss, gone, np.flatnonzero(~special))
-        axes.plot(risk[front], loss[front], color=ACCENT, linewidth=1.2, drawstyle="steps-post", zorder=2)
-        marks = axes.scatter(risk[front], loss[front], s=26, color=ACCENT, zorder=3, linewidth=0)
+        axes.plot(loss[front], risk[front], color=ACCENT, linewidth=1.2, drawstyle="steps-pre", zorder=2)
+        marks = axes.scatter(loss[front], risk[front], s=26, color=ACCENT, zorder=3, linewidth=0)
         marks.set_gid("frontier")
         drawn.tooltips["frontier"] = [_describe(nodes, risk, loss, gone, i) for i in front.tolist()]
         if nodes.chosen is not None:
             _mark_chosen(drawn, axes, nodes, risk, loss, gone, nodes.chosen)
         _finish_axes(axes, nodes.risk_label, risk)
+        if nodes.chosen is not None:
+            text = f"chosen\nrisk {_percent(risk[nodes.chosen])}, loss {_percent(loss[nodes.chosen])}"
+            label = Label(text, loss[nodes.chosen], risk[nodes.chosen], SECOND, 12, bold=True, needed=True)
+            nodes_at = list(zip(loss.tolist(), risk.tolist(), strict=True))[:_MOST_AVOIDED]
+            place_labels(axes, [label], [*nodes_at, *_along(loss[front], risk[front])])
         merged = " Marks of several nodes are merged." if np.count_nonzero(~special) > MOST_MARKS else ""
         chosen = "" if nodes.chosen is None else " " + _describe(nodes, risk, loss, gone, nodes.chosen) + " was chosen."
         return finished(
@@ -72,6 +83,16 @@ def tradeoff(nodes: Nodes) -> str:
             "Risk against loss",
             f"{risk.size:,} transformations; for {front.size:,} of them no other is both safer and more useful.{chosen}{merged}",
         )
+
+
+def _along(loss: NDArray[np.float64], risk: NDArray[np.float64]) -> list[tuple[float, float]]:
+    """Places on the line that joins the frontier, which no name should cover."""
+    places: list[tuple[float, float]] = []
+    for (left, low), (right, high) in itertools.pairwise(zip(loss.tolist(), risk.tolist(), strict=True)):
+        up = np.geomspace(low, high, _STEPS) if low > 0 else np.linspace(low, high, _STEPS)
+        places += [(left, each) for each in up.tolist()]
+        places += [(each, high) for each in np.linspace(left, right, _STEPS).tolist()]
+    return places
 
 
 def frontier(risk: NDArray[np.float64], loss: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -121,7 +142,7 @@ def _scatter(
     area: float,
     texts: Sequence[str],
 ) -> None:
-    marks = axes.scatter(x, y, s=area, color=PALE, alpha=0.75, zorder=1, linewidth=0)
+    marks = axes.scatter(y, x, s=area, color=PALE, zorder=1, linewidth=0)
     marks.set_gid(name)
     drawn.tooltips[name] = texts
 
@@ -139,47 +160,29 @@ def _mark_chosen(
     gone: NDArray[np.float64],
     chosen: int,
 ) -> None:
-    mark = axes.scatter([risk[chosen]], [loss[chosen]], s=120, facecolor="none", edgecolor=SECOND, linewidth=2.2, zorder=4)
+    mark = axes.scatter([loss[chosen]], [risk[chosen]], s=120, facecolor="none", edgecolor=SECOND, linewidth=2.2, zorder=4)
     mark.set_gid("chosen")
     drawn.tooltips["chosen"] = [_describe(nodes, risk, loss, gone, chosen)]
-    spread = np.log(np.maximum(risk, 1e-9)) if logarithmic(risk) else risk
-    right = spread[chosen] > float(spread.min()) + 0.55 * float(np.ptp(spread))
-    top = max(float(loss.max()), 1e-12)
-    # the frontier runs from above left to below right: right of a point and above, or left and below, there
-    # is room
-    low = loss[chosen] < (0.15 if right else 0.85) * top
-    axes.annotate(
-        f"chosen: risk {_percent(risk[chosen])}, loss {_percent(loss[chosen])}",
-        (risk[chosen], loss[chosen]),
-        (-12 if right else 12, 10 if low else -10),
-        textcoords="offset points",
-        fontsize=12,
-        color=SECOND,
-        fontweight="bold",
-        ha="right" if right else "left",
-        va="bottom" if low else "top",
-        zorder=5,
-        bbox={"facecolor": PAPER, "alpha": 0.8, "linewidth": 0, "pad": 2},
-    )
 
 
 def _finish_axes(axes: Axes, risk_label: str, risk: NDArray[np.float64]) -> None:
     from matplotlib.ticker import FuncFormatter
 
+    percent = FuncFormatter(lambda value, _: f"{value * 100:g} %")
     if logarithmic(risk):
-        axes.set_xscale("log")
-        axes.xaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
-        axes.tick_params(axis="x", which="minor", length=0)
-        axes.margins(x=0.04)
+        axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(FuncFormatter(lambda value, _: ""))
+        axes.tick_params(axis="y", which="minor", length=0)
+        axes.margins(y=0.04)
     else:
-        axes.set_xlim(0, max(float(risk.max()) if risk.size else 1.0, 0.01) * 1.03)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * 100:g} %"))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value * 100:g} %"))
-    axes.set_ylim(bottom=-0.02)
-    axes.set_xlabel(risk_label)
-    axes.set_ylabel("loss")
-    axes.margins(y=0.08)
-    axes.set_title("safer to the left, more useful below", loc="right", fontsize=11, color=MUTED)
+        axes.set_ylim(0, max(float(risk.max()) if risk.size else 1.0, 0.01) * 1.08)
+    axes.xaxis.set_major_formatter(percent)
+    axes.yaxis.set_major_formatter(percent)
+    axes.margins(x=0.08)
+    axes.set_xlim(left=-0.02)
+    axes.set_xlabel("loss")
+    axes.set_ylabel(risk_label)
+    axes.set_title("safer below, more useful to the left", loc="right", fontsize=11, color=MUTED)
     axes.tick_params(labelcolor=MUTED)
     axes.yaxis.label.set_color(INK)
     axes.xaxis.label.set_color(INK)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
     from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
-    from sfumato.report.content import Answer
+    from sfumato.report.content import Answer, ColumnDecision
     from sfumato.workflow.publishing.claims import References
     from sfumato.workflow.publishing.scoring import Checked, Checks
     from sfumato.workflow.release import Release
@@ -61,11 +61,13 @@ class Saved:
 
 @dataclass(frozen=True)
 class Page:
-    """What the card of a release shows of its content, to everybody: details, figures as SVG, risks."""
+    """What the card of a release shows of its content: details, figures as SVG, risks, and in which quasi-identifiers values are
+    missing."""
 
     details: Mapping[str, Any]
     figures: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     risk: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    missing: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +175,14 @@ class Content(ABC):
     def page_details(self, release: Release[Content]) -> Plain:
         """How the work went, as far as everybody may know it and the public page shows it."""
         return {}
+
+    def page_example(self, release: Release[Content]) -> Plain:
+        """One invented row before and after, by column, for everybody; nothing where there are no columns of people."""
+        return {}
+
+    def page_decisions(self, release: Release[Content]) -> tuple[ColumnDecision, ...]:
+        """What was decided about columns, and by whom, for the owner's card."""
+        return ()
 
     def page_scores(self, release: Release[Content]) -> tuple[Score, ...]:
         """The scores on the public page: those that whoever has the published content computes again."""

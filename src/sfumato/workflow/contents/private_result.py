@@ -20,6 +20,7 @@ from sfumato.core.errors import ParameterError, VerificationFailed
 from sfumato.core.guarantees.base import Guarantee
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.plain_data import Plain, PlainDict
+from sfumato.data.publication import NOTHING_SAID, Publication
 from sfumato.data.schema import Column, Schema
 from sfumato.workflow.contents.base import (
     DEMONSTRATION,
@@ -71,7 +72,7 @@ BESIDE_AN_ANSWER = (f"{_ERRORS}.parquet", f"{_ERRORS}.csv")
 #: How a release entry says that its guarantee rests on the process, so that nobody looks for classes in its rows.
 PROCESS = "process"
 #: What an outcome says about itself; everything else in its details was computed with noise, or not from the data.
-_ABOUT = frozenset({"argument", "randomness", "private", "dataset", "ledger_entry", "owner", "not_covered"})
+_ABOUT = frozenset({"argument", "randomness", "private", "dataset", "ledger_entry", "owner", "not_covered", "publication"})
 NOT_CHARGED = "not charged to a ledger: what else is spent on the same data is not counted"
 
 
@@ -83,6 +84,7 @@ class PrivateResult(Content):
     dataset: str = "unnamed"
     beside: Mapping[str, pa.Table] = field(default_factory=dict, repr=False)
     paid: str | None = None
+    publication: Publication = NOTHING_SAID
 
     named_in_certificates: ClassVar[bool] = False
     says_scored: ClassVar[bool] = False
@@ -110,7 +112,7 @@ class PrivateResult(Content):
         argument, entry = str(details.get("argument") or ""), None if paid is None else str(paid)
         _refuse_other_charge(ledger, entry, name)
         return Submission(
-            content=cls(outcome.result, name, beside, entry),
+            content=cls(outcome.result, name, beside, entry, Publication(**(details.get("publication") or {}))),
             promises=tuple(Promise(each, argument, entry) for each in outcome.claimed),
             method=plain(dict(outcome.method)),
             randomness=str(details.get("randomness") or "not said"),
@@ -133,7 +135,7 @@ class PrivateResult(Content):
         types: dict[str | None, Any] = {name: name for name in ("integer", "number", "boolean", "date", "datetime")}
         fields = self.result.schema if is_table(self.result) else ()
         columns = {each.name: Column(type=types.get(kind_of_type(each.type), "string")) for each in fields}
-        return Schema(dataset=self.dataset, columns=columns)
+        return Schema(dataset=self.dataset, columns=columns, publication=self.publication)
 
     def written(self) -> tuple[Self, Files]:
         """The result as it is; its canonical form is checked to be one."""

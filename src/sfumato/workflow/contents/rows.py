@@ -23,7 +23,7 @@ from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.released import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from sfumato.data.texts.values import texts
-from sfumato.report.content import plain_details
+from sfumato.report.content import ColumnDecision, plain_details
 from sfumato.workflow.contents.base import Content, Files, FolderAtHand, Format, Page, Saved, entered, without_hierarchies_in
 from sfumato.workflow.contents.who_is_who import PEOPLE, WhoIsWho
 from sfumato.workflow.earlier.comparing import Together
@@ -253,6 +253,19 @@ class Rows(Content):
         for path in sorted(folder.iterdir()):
             files.setdefault(path.name, describe_file(path))
         return Saved(files, claims, schema, () if format == "parquet" else spreadsheet_notices(self.table))
+
+    def page_example(self, release: Release[Content]) -> Plain:
+        """One invented row, drawn from what the owner declared about the original's columns."""
+        from sfumato.workflow.publishing.about_columns import example_row
+
+        original, stated = self.references.original, release.published
+        return {} if original is None else example_row(original.schema, stated.method, stated.transparency)
+
+    def page_decisions(self, release: Release[Content]) -> tuple[ColumnDecision, ...]:
+        """Roles, hierarchies and units of the original's columns, and on whose word they rest."""
+        from sfumato.workflow.publishing.about_columns import decisions_of
+
+        return () if self.references.original is None else decisions_of(self.references.original.schema)
 
     def page_scores(self, release: Release[Content]) -> tuple[Score, ...]:
         """Those that follow from the published rows."""

@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING
 from sfumato.core.certificate import Certificate, plain
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.view import Score
+from sfumato.data.publication import LABELS
 from sfumato.report.card import release_card
-from sfumato.report.content import Answer, CardContent, plain_details
+from sfumato.report.content import CardContent, plain_details
 from sfumato.workflow.contents.base import Content, content_kind
 from sfumato.workflow.publishing.scoring import plain_result
 
 if TYPE_CHECKING:
     from sfumato.workflow.release import Audience, Release
 
-#: The page that this version makes, the only one that certificates of the second format have: no earlier one was released.
-CARD_FORMAT = "sfumato-card-3"
+#: The page that this version makes, and those that it made before, which it can no longer make again.
+CARD_FORMAT = "sfumato-card-4"
+FORMER_CARD_FORMATS = ("sfumato-card-3",)
 CARD = "card.html"
 
 
@@ -41,6 +43,9 @@ def card_of(release: Release[Content], audience: Audience, *, certificate: Certi
         scored=bool(stated.card["scored"]),
         figures={**page.figures, **release.content.owner_figures(release)},
         risk=page.risk,
+        missing=page.missing,
+        decisions=release.content.page_decisions(release),
+        left_out=tuple(name for name in LABELS if getattr(release.content.schema.publication, name) is None),
         details=page.details,
         owner_details=plain_details(release.content.owner_details(release)),
         answers=release.owner.answers,
@@ -53,16 +58,13 @@ def card_of(release: Release[Content], audience: Audience, *, certificate: Certi
 def public_card(certificate: Certificate, data: object, signature: str) -> str:
     """The page; `signature` is empty where nobody signed."""
     stated = _as_read(certificate)
-    page, card = content_kind(stated).page(stated, data), stated.card
+    page = content_kind(stated).page(stated, data)
     content = CardContent(
         certificate=stated,
         title=stated.dataset,
-        scores=tuple(Score(**score) for score in card["scores"]),
-        scored=bool(card["scored"]),
         figures=page.figures,
-        risk=page.risk,
+        missing=page.missing,
         details=page.details,
-        answers={name: Answer(**answer) for name, answer in card["answers"].items()},
         signature=signature or "not signed",
         signed=bool(signature),
     )
@@ -71,12 +73,12 @@ def public_card(certificate: Certificate, data: object, signature: str) -> str:
 
 def stated_card(release: Release[Content]) -> PlainDict:
     """What a certificate says about its public page: the format, and what no file of the folder shows."""
-    scores, answers = release.content.page_scores(release), release.owner.answers
+    scores = release.content.page_scores(release)
     return {
         "format": CARD_FORMAT,
         "scores": [stated_score(score) for score in scores],
         "scored": _usefulness_was_measured(release),
-        "answers": {name: dataclasses.asdict(answer) for name, answer in answers.items()},
+        "example": release.content.page_example(release),
         "details": plain(release.content.page_details(release)),
     }
 

@@ -113,7 +113,8 @@ def released_schema(schema: Schema, table: pa.Table) -> Schema:
     """The schema of the release: roles and types of what is published, nothing learnt from the original.
 
     Bounds, domains and hierarchies describe the original and stay with the owner; a declared order of a
-    sensitive attribute is needed to measure distances again, so it goes along; numbers have one of their own. (What
+    sensitive attribute is needed to measure distances again, so it goes along; numbers have one of their own. What the owner
+    says about the publication goes along too. (What
     `TopBottomCoding` tells of itself has the order of numeric codes of every column that it masks.)
     """
     columns = {}
@@ -128,7 +129,7 @@ def released_schema(schema: Schema, table: pa.Table) -> Schema:
             label=described.label,
             items=described.items,
         )
-    return Schema(dataset=schema.dataset, columns=columns)
+    return Schema(dataset=schema.dataset, columns=columns).replace(publication=schema.publication)
 
 
 def with_hierarchies(public: Schema, owner: Schema) -> Schema:

@@ -29,7 +29,17 @@ def class_page(certificate: Certificate, table: pa.Table | GroupedRows) -> Page:
     """The part of the card that follows from certificate and rows."""
     sizes = _class_sizes(certificate, table)
     details = {"released records": int(table.num_rows), **({"classes": int(sizes.size)} if sizes.size else {})}
-    return Page(details, _figures(certificate, sizes), _risk(certificate, sizes))
+    return Page(details, _figures(certificate, sizes), _risk(certificate, sizes), _with_missing(certificate, table))
+
+
+def _with_missing(certificate: Certificate, table: pa.Table | GroupedRows) -> tuple[str, ...]:
+    """The quasi-identifiers in which values are missing, where something is promised about them."""
+    rows = table.groups.table if isinstance(table, GroupedRows) and certificate.claims else table
+    if not certificate.claims or isinstance(rows, GroupedRows):
+        return ()
+    columns = certificate.schema.get("columns", {})
+    quasi = [name for name in rows.column_names if columns.get(name, {}).get("role") == "quasi"]
+    return tuple(name for name in quasi if rows.column(name).null_count)
 
 
 def _class_sizes(certificate: Certificate, table: pa.Table | GroupedRows) -> NDArray[np.int64]:

@@ -58,7 +58,7 @@ def recoded_rows(request: ReleaseRequest, search: Search) -> Submission[Rows]:
     progress("recoding", 1, 1)
     content = Rows(
         table=table,
-        public=request.described(table),
+        public=request.described(table).replace(unit=plan.schema.declared_unit),
         owners=plan.schema,
         references=request.references,
         units=units,

@@ -69,7 +69,7 @@ def stored_rows(
             written_to=written,
             destination=destination,
             published_types=written.relation.schema(),
-            public=released_schema(plan.schema, written.relation.schema().empty_table()),
+            public=released_schema(plan.schema, written.relation.schema().empty_table()).replace(unit=plan.schema.declared_unit),
             owners=plan.schema,
             references=request.references,
             units=units,

@@ -16,6 +16,7 @@ from sfumato.core.errors import VerificationFailed, forgetting
 from sfumato.data.schema import Column, Schema
 from sfumato.report.checklist import LONGEST_NOTE, QUESTIONS
 from sfumato.wire.fingerprint import FORMATS as FINGERPRINTS
+from sfumato.workflow.publishing.about_columns import LONGEST as LONGEST_EXAMPLE
 from sfumato.workflow.verifying.untrusted import is_plain_name, quoted
 
 _Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -27,14 +28,17 @@ _METHOD = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,79}(\.[a-z_]{1,40})?")
 _MOST_LEVELS = 100
 _MOST_CUTS = 1000
 _MOST_VALUES = 1_000_000
+_MOST_COLUMNS, _LONGEST_NAME = 10_000, 20_000
 #: What a release says about its columns; bounds, codes and labels of values describe the original.
 _PUBLISHED = frozenset({"role", "type", "order", "domain", "label", "items", "hierarchy"})
+_OF_A_SCHEMA = frozenset({"dataset", "columns", "publication", "unit"})
 _LONGEST_MASK = 200
 _MOST_ATTACKS, _LONGEST_FINDING = 100, 1000
 _MOST_WITHDRAWN = 10_000
 _Text = Annotated[str, StringConstraints(max_length=20_000)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Question = Annotated[str, StringConstraints(pattern=f"^({'|'.join(QUESTIONS)})$")]
+_Example = Annotated[str, StringConstraints(max_length=LONGEST_EXAMPLE)]
 _Kind = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Za-z]{0,79}$")]
 
 
@@ -106,7 +110,10 @@ class CardForm(_Strict):
     format: _Text
     scores: list[ScoreForm] = Field(max_length=200)
     scored: bool
-    answers: dict[_Question, AnswerForm]
+    answers: dict[_Question, AnswerForm] = {}  # earlier pages showed them
+    example: dict[Annotated[str, StringConstraints(max_length=_LONGEST_NAME)], list[_Example | None]] = Field(
+        default={}, max_length=_MOST_COLUMNS
+    )
     details: dict[str, Any] = Field(max_length=200)
 
 
@@ -183,7 +190,7 @@ def _refuse_odd_time(created: str) -> None:
 def read_schema(certificate: Certificate) -> Schema:
     """The schema in a certificate; a hierarchy in it may only be one of the certificate's own files."""
     columns = certificate.schema.get("columns", {})
-    if not isinstance(columns, dict) or set(certificate.schema) - {"dataset", "columns"}:
+    if not isinstance(columns, dict) or set(certificate.schema) - _OF_A_SCHEMA:
         raise VerificationFailed("the certificate's schema has unknown parts")
     for column in columns.values():
         if not isinstance(column, dict) or set(column) - _PUBLISHED:

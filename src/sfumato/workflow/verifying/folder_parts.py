@@ -24,7 +24,7 @@ from sfumato.data.schema import Schema
 from sfumato.measures.risk.linkage.transparency import published_steps
 from sfumato.report.wording import attack_in_words
 from sfumato.workflow.contents.base import OTHER_SCORES, content_kind
-from sfumato.workflow.publishing.cards import CARD, CARD_FORMAT, public_card
+from sfumato.workflow.publishing.cards import CARD, CARD_FORMAT, FORMER_CARD_FORMATS, public_card
 from sfumato.workflow.publishing.claims import stated_unit
 from sfumato.workflow.verifying.pseudonym_ties import PSEUDONYM
 from sfumato.workflow.verifying.stated.transparency import names_in
@@ -150,6 +150,14 @@ def refuse_contradictions(certificate: Certificate) -> None:
     packages = _VERSIONS_FIRST if certificate.format == FIRST_FORMAT else _VERSIONS
     if set(certificate.versions) != packages or not all(_VERSION.fullmatch(named) for named in certificate.versions.values()):
         raise VerificationFailed("the certificate names other versions of what made it than its format has")
+    columns = {*certificate.schema.get("columns", {}), *names_in(certificate.transparency, "removed_columns")}
+    example = certificate.card.get("example", {})
+    if not set(example) <= columns or not all(len(pair) == 2 for pair in example.values()):
+        raise VerificationFailed("the certificate shows an invented row of other columns than it is about")
+    if certificate.schema.get("unit") is not None and registry.has("mask", certificate.method.get("name")):
+        raise VerificationFailed("the certificate says that each record is a person, which nobody says of masked rows")
+    if certificate.card.get("answers") and certificate.card.get("format") == CARD_FORMAT:
+        raise VerificationFailed("the certificate answers the checklist, and releases leave the answers with their owner")
     kinds = {claim.evidence == "process" for claim in certificate.claims}
     if len(kinds) > 1:
         raise VerificationFailed("the claims are partly about rows and partly about a process; no release makes both")
@@ -172,6 +180,9 @@ def stated_only(certificate: Certificate) -> Finding:
         "attacks": certificate.attacks,
         "that usefulness was measured": certificate.card.get("scored"),
         "answers to the checklist": certificate.card.get("answers"),
+        "the invented row": certificate.card.get("example"),
+        "who publishes it and for what": certificate.schema.get("publication"),
+        "that nobody has several records": certificate.schema.get("unit"),
         "details of the page": certificate.card.get("details"),
         "arguments of claims": [claim for claim in certificate.claims if claim.argument],
         "levels of a mask": _levels_of_a_mask(certificate),
@@ -258,7 +269,7 @@ def check_card(certificate: Certificate, data: object, signature: str, private: 
         refuse_behaviour(page)
     except SfumatoError as error:
         raise VerificationFailed(f"{CARD} is not a card: {error}") from None
-    if certificate.format == FIRST_FORMAT:
+    if certificate.format == FIRST_FORMAT or certificate.card.get("format") in FORMER_CARD_FORMATS:
         text = "not compared: it is of an earlier format; it runs no script and loads nothing"
         return Finding("card", None, text, caveat=f"{CARD} was not compared with them, and what it says was not checked")
     if certificate.card.get("format") != CARD_FORMAT:

@@ -23,6 +23,7 @@ from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters, require_confidence
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.randomness import Randomness
+from sfumato.data.publication import NOTHING_SAID, Publication
 from sfumato.dp.outcomes import private_outcome
 from sfumato.dp.sql.asking.list_columns import beside, with_lists
 from sfumato.dp.sql.margins.column_errors import NO_ERROR, column_errors, column_law
@@ -216,6 +217,7 @@ class QueryAnswer:
     entry: str | None = None
     repeated: bool = False
     not_covered: tuple[str, ...] = ()
+    publication: Publication = NOTHING_SAID
 
     @cached_property
     def explanation(self) -> Explanation:
@@ -245,6 +247,7 @@ class QueryAnswer:
             explanation=self.explanation.to_mapping(),
             not_covered=list(self.not_covered),
             errors=self.answer.error_table(),
+            publication=self.publication.stated(),
         )
 
     @property

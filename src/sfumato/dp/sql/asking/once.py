@@ -25,6 +25,7 @@ from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.params import build, parameters
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.randomness import Randomness
+from sfumato.data.publication import NOTHING_SAID, Publication
 from sfumato.dp.algorithms.count_tree import CountTree, consistent_tree, level_sizes, node_deviation
 from sfumato.dp.book import Book, drawn
 from sfumato.dp.sql.asking.answer import AnswerTable, QueryAnswer, put_together
@@ -59,6 +60,7 @@ class Asker:
     seed: int | str | None
     source: Randomness
     not_covered: tuple[str, ...] = ()
+    publication: Publication = NOTHING_SAID
 
     def answer(self, question: Question, priced: Price) -> QueryAnswer:
         """What was measured before where that suffices; otherwise reserve, draw, measure, commit."""
@@ -103,7 +105,9 @@ class Asker:
     ) -> QueryAnswer:
         """The answer with where it is entered."""
         entry = stored.entry or None
-        return QueryAnswer(answer, question, price, self.dataset, self.source, entry, repeated, self.not_covered)
+        return QueryAnswer(
+            answer, question, price, self.dataset, self.source, entry, repeated, self.not_covered, self.publication
+        )
 
     def shown_again(self, stored: StoredAnswer, identity: Identity, question: Question, priced: Price) -> QueryAnswer | None:
         """The answer made of what is stored; None where that does not suffice."""

@@ -15,8 +15,7 @@ from sfumato.core.certificate import Certificate, plain
 from sfumato.core.errors import SfumatoError, VerificationFailed
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.masking.transparency import alike
-from sfumato.report.card_sections import HEADLINES
-from sfumato.report.content import plain_details
+from sfumato.report.content import HEADLINES, plain_details
 from sfumato.workflow.contents.base import OTHER_DETAILS
 
 #: What a session calls itself where a question was answered; beside the question it says nothing.

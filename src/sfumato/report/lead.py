@@ -1,0 +1,318 @@
+"""The first sentence of a card: what is guaranteed, as somebody repeats it who has never heard of classes or of ε.
+
+It is made of the certificate alone: of what was measured on the written table, and of whom the owner declares to be counted. It
+speaks of people where a unit is declared, and of records where none is; of two promises it states both, of many it says how many
+there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sfumato.core import registry
+from sfumato.core.certificate import KNOWN_VALUES, Certificate, Claim
+from sfumato.core.plain_data import Plain
+from sfumato.core.texts import percent
+from sfumato.report.loss_words import loss_in_words
+from sfumato.report.wording import counted, known_values, listed, named_column, number, sentence
+
+_DRAFT = "A draft, not a release, and not to be given away. "
+State = Literal["good", "warn", "bad"]
+
+#: More columns than this are counted in the sentence and not named.
+MOST_NAMED = 8
+#: More promises than this are counted.
+MOST_PROMISES = 3
+_DISTANCES = {
+    "equal": "of which at most {share} would have to move to make it the same",
+    "variational": "of which at most {share} would have to move to make it the same",
+    "ordered": "at a distance of at most {t}, where values far apart in their order count for more",
+    "hierarchical": "at a distance of at most {t}, where values far apart in their tree count for more",
+    "kl": "at a divergence of at most {t} nats",
+}
+
+
+@dataclass(frozen=True)
+class Lead:
+    """The sentence, its style, and what one must know to understand it: who is counted, what rests on whose word."""
+
+    sentence: str
+    state: State
+    notes: tuple[str, ...] = ()
+
+
+def lead(certificate: Certificate, missing: Sequence[str] = ()) -> Lead:
+    """The sentence of a certificate; `missing` are quasi-identifiers in which values are missing."""
+    claims = certificate.claims
+    if not claims:
+        return Lead(f"{_DRAFT if certificate.draft else ''}{_nothing_promised(certificate)}", "warn", tuple(_seeded(certificate)))
+    broken = list(dict.fromkeys(claim.guarantee for claim in claims if not claim.holds))
+    demonstration = not certificate.private
+    if broken and not (demonstration and all(claim.evidence == "process" for claim in claims)):
+        kept = "does" if len(broken) == 1 else "do"
+        return Lead(f"This release does not keep what it promises: {listed(broken)} {kept} not hold.", "bad", ())
+    said, notes = _promises(certificate, claims, missing)
+    if certificate.draft:
+        return Lead(f"{_DRAFT}As a release it would promise: {said}", "warn", notes)
+    if demonstration:
+        seeded = "randomness" if all(claim.evidence != "process" for claim in claims) else "noise"
+        with_secret = "With secret noise: " if seeded == "noise" else ""
+        return Lead(
+            f"A demonstration, not a private release, because its {seeded} was seeded. {with_secret}{said}", "warn", notes
+        )
+    return Lead(said, "good", notes)
+
+
+def columns_of(certificate: Certificate) -> dict[str, Plain]:
+    """The published columns, as the certificate's schema describes them."""
+    columns = certificate.schema.get("columns", {})
+    return (
+        {str(name): entry for name, entry in columns.items() if isinstance(entry, Mapping)}
+        if isinstance(columns, Mapping)
+        else {}
+    )
+
+
+def with_role(certificate: Certificate, role: str) -> list[str]:
+    """The published columns with this role."""
+    return [name for name, entry in columns_of(certificate).items() if entry.get("role", "plain") == role]
+
+
+def unpromised(certificate: Certificate) -> list[str]:
+    """Sensitive columns that no promise is about."""
+    about = {claim.parameters.get("attribute") for claim in certificate.claims}
+    return [name for name in with_role(certificate, "sensitive") if name not in about]
+
+
+def is_process(certificate: Certificate) -> bool:
+    """Whether everything promised rests on how the release was made."""
+    return bool(certificate.claims) and all(claim.evidence == "process" for claim in certificate.claims)
+
+
+def _nothing_promised(certificate: Certificate) -> str:
+    name = certificate.method.get("name")
+    if not registry.has("mask", name):
+        return "Nothing is promised about this release."
+    mask = registry.find("mask", str(name))
+    if mask.selects:
+        return "Nothing is promised about this table: some records were chosen, and their values are published as they are."
+    if mask.synthetic:
+        return "Nothing is promised about this table: its records are invented by a model that was fitted to real ones."
+    return "Nothing is promised about this table: values were changed, and nobody proves that no person can be recognised."
+
+
+def _seeded(certificate: Certificate) -> list[str]:
+    return (
+        []
+        if certificate.private
+        else ["A demonstration: its randomness was seeded, so that anybody with the seed can repeat it."]
+    )
+
+
+def _promises(certificate: Certificate, claims: Sequence[Claim], missing: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    if is_process(certificate):
+        words = loss_in_words(claims[0])
+        notes = [
+            *([words.odds] if words.odds else []),
+            *(["The certificate states the same loss in another form."] if words.restated else []),
+        ]
+        others = [f"Promised besides: {sentence(loss_in_words(claim).sentence)}" for claim in claims[1:MOST_PROMISES]]
+        return f"{words.sentence} ({words.numbers}).", (*notes, *others)
+    table = _Table(certificate)
+    stated = claims[:MOST_PROMISES]
+    clauses = [
+        table.clause(claim, first=not place or table.known(claim) != table.known(stated[0])) for place, claim in enumerate(stated)
+    ]
+    left = len(claims) - len(clauses)
+    more = f"; {counted(left, 'further promise')} {'is' if left == 1 else 'are'} listed below" if left else ""
+    return f"In this table {'; '.join(clauses)}{more}.", tuple(table.notes(claims, missing))
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What is promised about a table, clause by clause."""
+
+    certificate: Certificate
+
+    def clause(self, claim: Claim, *, first: bool) -> str:
+        """One promise, to stand behind "in this table"."""
+        words = _CLAUSES.get(claim.guarantee.split("(")[0])
+        text = None if words is None else words(self, claim, first)
+        if text is None:
+            text = f"{claim.promise.rstrip('.')}, where a class is all records with the same {self.known(claim)}"
+        return text
+
+    def _known(self, claim: Claim) -> list[str]:
+        knowledge = claim.parameters.get("knowledge")
+        attributes = knowledge.get("attributes") if isinstance(knowledge, Mapping) else None
+        return [str(name) for name in attributes] if attributes else with_role(self.certificate, "quasi")
+
+    def known(self, claim: Claim) -> str:
+        """The columns that the promise supposes to be known, named or counted."""
+        names = self._known(claim)
+        if not names:
+            return "values that others may know"
+        if len(names) > MOST_NAMED:
+            return f"{len(names)} columns that others may know"
+        return listed([named_column(name) for name in names])
+
+    def combination(self, claim: Claim) -> str:
+        """Every combination of these columns, or every value of the only one."""
+        knowledge = claim.parameters.get("knowledge")
+        items = knowledge.get("items") if isinstance(knowledge, Mapping) else None
+        what = "value" if len(self._known(claim)) == 1 and not items else "combination"
+        text = f"every {what} of {self.known(claim)}"
+        return f"{text} and up to {number(items)} items of each set" if items else text
+
+    @property
+    def units(self) -> str | None:
+        """What the units are called; None where each record is counted and nobody declares whose it is."""
+        publication = self.certificate.schema.get("publication")
+        called = publication.get("units") if isinstance(publication, Mapping) else None
+        return str(called) if called else None
+
+    def who(self, claim: Claim, count: float) -> str:
+        """So many people, or records where no unit is declared."""
+        if claim.counts_units or self.each_record_is_one:
+            return f"{number(count)} {'different ' if claim.counts_units else ''}{self.units or 'people'}"
+        return counted(int(count), "record")
+
+    @property
+    def each_record_is_one(self) -> bool:
+        """Whether the owner declares that no person has several records, and the method leaves each record a person's."""
+        return self.certificate.schema.get("unit") == "record" and not registry.has("mask", self.certificate.method.get("name"))
+
+    def notes(self, claims: Sequence[Claim], missing: Sequence[str]) -> list[str]:
+        """Who is counted and by whose word, missing values, and what nothing is promised about."""
+        notes = []
+        units = self.units or "people"
+        if by_unit := next((claim for claim in claims if claim.counts_units), None):
+            column = named_column(by_unit.unit.removeprefix("different ").strip("'"))
+            notes.append(f"{units.capitalize()} are counted by the column {column}" + _unpublished(by_unit))
+        elif self.each_record_is_one and any(claim.guarantee in _COUNTING for claim in claims):
+            notes.append(f"Each record is counted as one of the {units}: the publisher states that nobody has several.")
+        elif any(claim.guarantee in _COUNTING for claim in claims):
+            notes.append("Records are counted, whoever they belong to: how many people stand behind them is not stated.")
+        fewest = {each for claim in claims for each in [claim.also_measured.get(KNOWN_VALUES)] if each is not None}
+        if missing:
+            notes.append(f"A missing value of {listed([named_column(name) for name in missing][:MOST_NAMED])} counts as a value.")
+        if fewest:
+            notes.append(f"Among different values a missing one counts too: some group shows {known_values(min(fewest))}.")
+        if left := unpromised(self.certificate):
+            names = [named_column(name) for name in left[:MOST_NAMED]]
+            names += [f"{len(left) - MOST_NAMED} more columns"] if len(left) > MOST_NAMED else []
+            notes.append(
+                f"Nothing is promised about {listed(names)}, although called sensitive: all who share a combination of "
+                "the other values may share that value too."
+            )
+        return notes
+
+
+#: Promises that count records or people.
+_COUNTING = frozenset({"KAnonymity"})
+
+
+def _unpublished(claim: Claim) -> str:
+    if claim.rests_on_maker:
+        return ", which is not published: that they are different ones rests on the publisher's word."
+    return "."
+
+
+def _k_anonymity(table: _Table, claim: Claim, first: bool) -> str | None:
+    least = claim.measured if isinstance(claim.measured, (int, float)) else claim.parameters["k"]
+    if least < 2:
+        return f"some combination of {table.known(claim)} belongs to a single record"
+    knowledge = claim.parameters.get("knowledge")
+    none_or = "nobody or by " if isinstance(knowledge, Mapping) and knowledge.get("items") else ""
+    return f"{table.combination(claim)} is shared by {none_or}at least {table.who(claim, least)}"
+
+
+def _alpha_k(table: _Table, claim: Claim, first: bool) -> str | None:
+    which = "no value" if claim.parameters.get("protected_values") is None else "no protected value"
+    many = table.who(claim, claim.parameters["k"])
+    most = percent(claim.parameters["alpha"])
+    shared = f"{table.combination(claim)} is shared by at least {many}"
+    return f"{shared}, and {which} of {_about(claim)} belongs to more than {most} of them"
+
+
+def _distinct(table: _Table, claim: Claim, first: bool) -> str | None:
+    least = claim.parameters["l"]
+    shared = f"the records that share {_one_combination(table, claim)}" if first else "those who share one"
+    where = "" if claim.parameters.get("protected_values") is None else ", where a protected one is among them,"
+    return f"{shared}{where} have at least {number(least)} different values of {_about(claim)}"
+
+
+def _entropy(table: _Table, claim: Claim, first: bool) -> str | None:
+    if claim.parameters.get("protected_values") is not None:
+        return None
+    return (
+        f"of those who share {_one_combination(table, claim)} the value of {_about(claim)} is at least as uncertain as among "
+        f"{number(claim.parameters['l'])} equally likely ones"
+    )
+
+
+def _closeness(table: _Table, claim: Claim, first: bool) -> str | None:
+    distance = _DISTANCES.get(str(claim.parameters.get("distance", "equal")))
+    if claim.parameters.get("protected_values") is not None or distance is None:
+        return None
+    t = claim.parameters["t"]
+    near = distance.format(share=percent(min(t, 1.0)), t=number(t))
+    whole = "original" if claim.parameters.get("reference", "input") == "input" else "released"
+    return (
+        f"those who share {_one_combination(table, claim)} have values of {_about(claim)} as the whole {whole} table has, {near}"
+    )
+
+
+def _likeness(table: _Table, claim: Claim, first: bool) -> str | None:
+    if claim.parameters.get("protected_values") is not None or claim.parameters.get("enhanced"):
+        return None
+    whole = "original" if claim.parameters.get("reference", "input") == "input" else "released"
+    times = number(1 + claim.parameters["beta"])
+    return (
+        f"no value of {_about(claim)} is more than {times} times as frequent among those who share "
+        f"{_one_combination(table, claim)} as in the whole {whole} table"
+    )
+
+
+def _average(table: _Table, claim: Claim, first: bool) -> str | None:
+    most = percent(claim.parameters["risk"])
+    return (
+        f"somebody who knows {table.known(claim)} of a person and picks a record that agrees picks the right one with a chance "
+        f"of at most {most}, on average over the records"
+    )
+
+
+def _k_map(table: _Table, claim: Claim, first: bool) -> str | None:
+    least = claim.measured if isinstance(claim.measured, (int, float)) else claim.parameters["k"]
+    return f"{table.combination(claim)} belongs to at least {number(least)} people of the population that it was compared with"
+
+
+def _presence(table: _Table, claim: Claim, first: bool) -> str | None:
+    low, high = percent(claim.parameters["minimum"]), percent(claim.parameters["maximum"])
+    return (
+        f"whoever knows {table.known(claim)} of a person of the population finds the chance that the person is in it to lie "
+        f"between {low} and {high}"
+    )
+
+
+def _one_combination(table: _Table, claim: Claim) -> str:
+    return table.combination(claim).replace("every", "a", 1)
+
+
+def _about(claim: Claim) -> str:
+    return named_column(str(claim.parameters["attribute"]))
+
+
+_CLAUSES: dict[str, Callable[[_Table, Claim, bool], str | None]] = {
+    "KAnonymity": _k_anonymity,
+    "AlphaKAnonymity": _alpha_k,
+    "DistinctLDiversity": _distinct,
+    "EntropyLDiversity": _entropy,
+    "TCloseness": _closeness,
+    "BetaLikeness": _likeness,
+    "AverageRisk": _average,
+    "KMap": _k_map,
+    "DeltaPresence": _presence,
+}
