@@ -43,7 +43,7 @@ def text_kinds(
     tests: list[exp.Expression] = []
     candidates: list[tuple[str, Type]] = []
     for name in names:
-        column = exp.column(identifier(name))
+        column = exp.column(identifier(source.columns.get(name, name)))
         codes = [text_literal(code) for code in missing.get(name, ())]
         value: exp.Expression = column
         if codes:

@@ -41,7 +41,7 @@ class PhysicalTable:
 
     path: tuple[str, ...]
     function: OneOf["read_parquet", "read_csv"] | None = None
-    options: tuple[tuple[str, str | bool], ...] = ()
+    options: tuple[tuple[str, str | bool | int | tuple[str, ...]], ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     clean: bool = False
     rows: exp.Subquery | None = field(default=None, repr=False)
@@ -55,11 +55,19 @@ class PhysicalTable:
             *outer, name = (identifier(part) for part in self.path)
             parts = dict(zip(("db", "catalog"), reversed(outer), strict=False))
             return exp.Table(this=name, **parts)
-        named = [exp.EQ(this=exp.column(name), expression=exp.convert(value)) for name, value in self.options]
+        named = [exp.EQ(this=exp.column(name), expression=_option(value)) for name, value in self.options]
         files = [text_literal(file) for file in self.path]
         read = files[0] if len(files) == 1 else exp.Array(expressions=files)
         call = exp.Anonymous(this=self.function, expressions=[read, *named])
         return exp.Table(this=call)
+
+
+def _option(value: str | bool | int | tuple[str, ...]) -> exp.Expression:
+    """What a table function is told; names are columns of text."""
+    if not isinstance(value, tuple):
+        return exp.convert(value)
+    texts = [exp.PropertyEQ(this=identifier(name), expression=text_literal("VARCHAR")) for name in value]
+    return exp.Struct(expressions=texts)
 
 
 @dataclass(frozen=True)
