@@ -278,6 +278,8 @@ def _refuse_open_quote(content: bytes, separator: str, where: str) -> None:
 
 def _parse(content: bytes, names: tuple[str, ...], separator: str, blank_lines: int, where: str) -> pa.Table:
     wrong: list[tuple[int | None, int]] = []
+    if content.endswith(separator.encode()):  # Arrow takes an empty last cell for a quoted one where the one before it is
+        content += b"\n"
 
     def remember(row: pa_csv.InvalidRow) -> str:
         wrong.append((row.number, row.actual_columns))
