@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
@@ -112,6 +113,38 @@ def test_a_form_that_duckdb_reads_otherwise_is_refused(tmp_path: Path, content: 
     for unreadable in ("refuse", "missing"):
         with pytest.raises(SourceError, match="is not text in Latin-1" if latin else reason):
             _rows(path, engine="duckdb", unreadable=unreadable, **latin)
+
+
+CODES = {
+    "x": ({}, ["-9,99", "-9,990", "9.999", "9999", "9,999", "1,5", "", "k.A.", "7"], ["-9,99", "9.999", "k.A.", 7]),
+    "half": ({"type": "number"}, ["-9,5", "-9,50", "-9,05", " -9,5 ", "1.000,5"], ["-9,5"]),
+    "point": ({"type": "number"}, ["9,5", "1.500,0", "1500", "15"], ["9.5", "1.5"]),
+    "whole": ({"type": "integer"}, ["9.999", "9999", "9", "10"], [9999, "1.0"]),
+    "day": ({"type": "date"}, ["31.12.9999", "01.02.2020", "9999-12-31", "2020-02-01"], ["31.12.9999", "2020-02-01"]),
+    "any day": ({}, ["31.12.9999", "01.02.2020", "k.A."], ["31.12.9999", "k.A."]),
+    "text": ({"type": "string"}, ["9.999", "9999", "9,999"], ["9.999"]),
+}
+MISSING = {
+    "x": {"-9,99", "-9,990", "9.999", "9999", "", "k.A.", "7"}, "half": {"-9,5", "-9,50", " -9,5 "}, "point": set(),
+    "whole": {"9.999", "9999"}, "day": {"31.12.9999", "2020-02-01"}, "any day": {"31.12.9999", "k.A."}, "text": {"9.999"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CODES)
+def test_codes_are_written_as_the_values_of_their_table(tmp_path: Path, case: str) -> None:
+    described, cells, codes = CODES[case]
+    ways = {"separator": ";", "decimal": ",", "thousands": ".", "date_format": "%d.%m.%Y"}
+    path = _written(tmp_path, "n;v\n" + "".join(f"{n};{cell}\n" for n, cell in enumerate(cells)))
+    for schema in (
+        {"dataset": "d", "read": ways, "columns": {"v": {**described, "missing": codes}}},
+        {"dataset": "d", "read": {**ways, "missing": codes}, "columns": {"v": described}},
+    ):
+        values = _alike(path, schema=schema)[1][1]
+        assert {cell for cell, value in zip(cells, values, strict=True) if value is None} == MISSING[case]
+    frame = pa.table({"n": range(len(cells)), "v": cells})
+    read = sf.read(frame, {"dataset": "d", "read": {**ways, "missing": codes}, "columns": {"v": described}}).table().column("v")
+    if described:
+        assert read.to_pylist() == values
 
 
 _CELL = st.text(alphabet="ab 1#'\"\\;|\t", max_size=4)

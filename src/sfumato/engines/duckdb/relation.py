@@ -21,6 +21,7 @@ from sfumato.core.errors import SourceError, raise_alone
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import COUNT, Relation
 from sfumato.data.schema import Type
+from sfumato.data.texts.number_codes import codes_as_written
 from sfumato.data.texts.reading import PLAIN, Reading
 from sfumato.engines import class_queries
 from sfumato.engines.canonical import canonical_columns
@@ -186,8 +187,12 @@ class DuckDBRelation(SqlRelation):
     @cached_property
     def _rows(self) -> PhysicalTable:
         """The source, its texts as they are read."""
-        texts = {} if self._reading.plain or self._source.function != "read_csv" else rewritten(self.fields, self._reading)
-        return replace(self._source, texts=texts) if texts else self._source
+        if self._reading.plain or self._source.function != "read_csv":
+            return self._source
+        texts = rewritten(self.fields, self._reading)
+        numbers = [name for name in texts if self.fields[name].kind in ("integer", "number")]
+        codes = {name: tuple(codes_as_written(self.fields[name].missing, self._reading)) for name in numbers}
+        return replace(self._source, texts=texts, codes=codes) if texts else self._source
 
     def run(
         self,

@@ -8,7 +8,7 @@ never reach its parser.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal as OneOf
 from typing import TypeAlias
@@ -36,7 +36,8 @@ class PhysicalTable:
 
     `columns` translates names where the engine calls a column differently. `clean` says that the values are
     already in their one form (uploaded by us), so that no conversion is needed. `rows` are the rows themselves, as a query.
-    `texts` rewrites the texts of columns into the forms that the engine casts.
+    `texts` rewrites the texts of columns into the forms that the engine casts, without those that are codes for no value;
+    `codes` are what their values are then compared with.
     """
 
     path: tuple[str, ...]
@@ -46,6 +47,7 @@ class PhysicalTable:
     clean: bool = False
     rows: exp.Subquery | None = field(default=None, repr=False)
     texts: Mapping[str, Callable[[exp.Expression], exp.Expression]] = field(default_factory=dict, repr=False)
+    codes: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def expression(self) -> exp.Expression:
         """The table as it stands after FROM."""
@@ -170,7 +172,9 @@ class _Compiler:
         shown = []
         for entry in plan.columns:
             raw: exp.Expression = exp.column(identifier(table.columns.get(entry.name, entry.name)), table=alias)
-            raw = table.texts[entry.name](raw) if entry.name in table.texts else raw
+            if entry.name in table.texts:
+                raw = table.texts[entry.name](raw)
+                entry = replace(entry, missing=table.codes.get(entry.name, ()))  # noqa: PLW2901
             value = raw if table.clean else stored_value(raw, entry, self.dialect)
             shown.append(self.named(entry.name, value))
         source = exp.alias_(table.expression(), alias, table=True)
