@@ -20,7 +20,9 @@ from tests.examples import examples
 def _rows(path: Path, **options: Any) -> tuple[list[str], list[list[Any]]]:
     data = sf.read(path, **options)
     batches = [batch for batch in data.relation.batches() if batch.num_rows]
-    columns = [[value for batch in batches for value in batch.column(place).to_pylist()] for place in range(len(data.column_names))]
+    columns = [
+        [value for batch in batches for value in batch.column(place).to_pylist()] for place in range(len(data.column_names))
+    ]
     return list(data.column_names), columns
 
 
@@ -161,7 +163,7 @@ def _files(draw: st.DrawFn) -> tuple[str, str]:
     plain = cell.map(lambda text: text if text.startswith('"') else text.replace(separator, ""))
     line = st.lists(plain, min_size=columns, max_size=columns).map(separator.join)
     lines = draw(st.lists(line, min_size=1, max_size=6))
-    header = separator.join(draw(st.lists(st.sampled_from(["a", "A", "b", "", ' x', '"q"']), min_size=columns, max_size=columns)))
+    header = separator.join(draw(st.lists(st.sampled_from(["a", "A", "b", "", " x", '"q"']), min_size=columns, max_size=columns)))
     return end * draw(st.integers(0, 1)) + end.join([header, *lines]) + end * draw(st.integers(0, 2)), separator
 
 

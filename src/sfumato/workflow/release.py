@@ -149,7 +149,7 @@ class Release(Generic[C]):
         if not hasattr(self.data, "slice"):
             raise Unsupported("this release is no table and has no rows; release.data holds what is published")
         require(type(n) is int and n >= 0, "head: n is a whole number of at least 0")
-        rows: pa.Table = self.data.slice(0, n)
+        rows: pa.Table = self.data.slice(0, min(n, self.data.num_rows))
         return rows
 
     def _refuse_without_rows(self) -> None:

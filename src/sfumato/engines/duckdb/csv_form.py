@@ -9,14 +9,13 @@ from __future__ import annotations
 import codecs
 import mmap
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from sfumato.core.errors import SourceError
-from sfumato.data.readers.csv_files import CsvNames, names_of
+from sfumato.data.readers.csv_files import names_of
 from sfumato.data.texts.reading import Reading
 from sfumato.engines.duckdb.written_texts import encoding_in_place
 

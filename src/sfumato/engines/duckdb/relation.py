@@ -127,7 +127,8 @@ class DuckDBRelation(SqlRelation):
     def _refuse_pattern(self, path: Path) -> None:
         if any(character in str(path.resolve()) for character in "*?[]{}"):
             raise SourceError(
-                f"'{self._path}': DuckDB reads *, ?, [ and {{ in the name of a file or folder as a pattern; rename the file or folder"
+                f"'{self._path}': DuckDB reads *, ?, [ and {{ in the name of a file or folder as a pattern; rename the file or "
+                "folder"
             )
 
     def _parquet(self, paths: Sequence[Path]) -> PhysicalTable:

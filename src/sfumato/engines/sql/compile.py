@@ -174,7 +174,7 @@ class _Compiler:
             raw: exp.Expression = exp.column(identifier(table.columns.get(entry.name, entry.name)), table=alias)
             if entry.name in table.texts:
                 raw = table.texts[entry.name](raw)
-                entry = replace(entry, missing=table.codes.get(entry.name, ()))  # noqa: PLW2901
+                entry = replace(entry, missing=table.codes.get(entry.name, ()))
             value = raw if table.clean else stored_value(raw, entry, self.dialect)
             shown.append(self.named(entry.name, value))
         source = exp.alias_(table.expression(), alias, table=True)

@@ -199,6 +199,8 @@ def _expand(entry: Any) -> list[Method]:
     if isinstance(entry, (Mask, Recoded)):
         return [entry]
     mapping = _as_mapping(entry) if isinstance(entry, str) else entry
+    if isinstance(entry, type):
+        raise ParameterError(f"{entry.__name__[:60]} is a class. Pass {entry.__name__[:60]}(…) with its parameters.")
     if not isinstance(mapping, Mapping):
         raise ParameterError(
             f"{type(entry).__name__} is not a method to compare. Pass masks, sf.Recoded(guarantee, search), mappings, "
