@@ -68,7 +68,7 @@ def cover(tree: Hierarchy, values: Sequence[str | None], *, name: str, missing: 
         more = f" and {len(unknown) - 20} more" if len(unknown) > 20 else ""
         raise HierarchyGap(
             f"{len(unknown)} value{'s' if len(unknown) > 1 else ''} of column '{name}' missing from its hierarchy "
-            f'({counted(len(tree.leaves), "leaf", "leaves")}): {", ".join(shown)}{more}. '
+            f"({counted(len(tree.leaves), 'leaf', 'leaves')}): {', '.join(shown)}{more}. "
             'Add them to the hierarchy or set missing = "root".'
         )
     return tree.with_leaves([*unknown, None] if None in values else unknown)
