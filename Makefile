@@ -1,5 +1,5 @@
 # Two commands matter on a fresh machine: `make demo` and `make test`.
-# `make demo` assumes Python 3.11 or 3.12 with venv and pip, and nothing else.
+# `make demo` assumes Python 3.11, 3.12 or 3.13 with venv and pip, and nothing else.
 
 PY        ?= python3
 VENV      ?= .venv
@@ -97,8 +97,8 @@ clean:  ## everything that was built; keeps releases and ledgers
 
 $(BIN)/activate:
 	@command -v $(PY) >/dev/null || { echo "$(PY) was not found. Install Python 3.11, or name one: make PY=/path/to/python3.11"; exit 2; }
-	@$(PY) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 13))' \
-		|| { echo "sfumato needs Python 3.11 or 3.12; $(PY) is $$($(PY) --version 2>&1). Name another: make PY=python3.11"; exit 2; }
+	@$(PY) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' \
+		|| { echo "sfumato needs Python 3.11, 3.12 or 3.13; $(PY) is $$($(PY) --version 2>&1). Name another: make PY=python3.11"; exit 2; }
 	@$(PY) -c 'import venv, ensurepip' 2>/dev/null \
 		|| { echo "$(PY) has no venv module (Debian and Ubuntu keep it in the package python3-venv). Install it and try again."; exit 2; }
 	$(PY) -m venv $(VENV)
@@ -109,7 +109,7 @@ $(VENV)/.stamp: $(MANIFEST) | $(BIN)/activate
 		$(INSTALL) --require-hashes --only-binary :all: -r requirements.lock && $(INSTALL) --no-deps -e .; \
 	else \
 		echo "requirements.lock has no files for this Python on this platform: installing from constraints.txt, without digests"; \
-		$(PIP) -e '.[formats]'; \
+		$(PIP) -e '.[formats,postgres]'; \
 	fi
 	@touch $@
 

@@ -88,7 +88,11 @@ def main(method: str, rows: str, sensitive: str) -> None:
     import sfumato as sf
 
     promises: list[Any] = [sf.KAnonymity(5), *([sf.DistinctLDiversity(3, "diagnosis")] if int(sensitive) else [])]
-    search = {"Lattice": sf.Lattice(suppression=1.0), "LeastLoss": sf.LeastLoss(), "Mondrian": sf.Mondrian()}[method]
+    search = {
+        "Lattice": sf.Lattice(suppression=1.0),
+        "LeastLoss": sf.LeastLoss(),
+        "Mondrian": sf.Mondrian(ranges_everywhere=True),
+    }[method]
     search.run(people(500, sensitive=bool(int(sensitive)), seed=2), promises)
     table = people(int(rows), sensitive=bool(int(sensitive)))
     gc.collect()

@@ -18,7 +18,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 LOCK, CONSTRAINTS, PROJECT = ROOT / "requirements.lock", ROOT / "constraints.txt", ROOT / "pyproject.toml"
-PYTHONS = ("3.11", "3.12")
+PYTHONS = ("3.11", "3.12", "3.13")
+#: What `make setup` installs besides the core.
+EXTRAS = ("formats", "postgres")
 GLIBC = (17, 24, 26, 27, 28)
 #: Names of platforms as the lock lists them, and the tags from which pip takes the best file. The oldest system counts: a
 #: newer one takes the file whose digest is listed, although it could take another.
@@ -66,9 +68,10 @@ def covers(lock: str, python: str, place: str, system: tuple[int, ...]) -> bool:
 
 
 def resolved() -> list[Package]:
-    """The dependencies of the core and of `formats`, at the versions of `constraints.txt`."""
+    """The dependencies of the core and of what `make setup` installs besides, at the versions of `constraints.txt`."""
     project = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
-    return reported([*project["dependencies"], *project["optional-dependencies"]["formats"]], "-c", str(CONSTRAINTS))
+    besides = [requirement for extra in EXTRAS for requirement in project["optional-dependencies"][extra]]
+    return reported([*project["dependencies"], *besides], "-c", str(CONSTRAINTS))
 
 
 def reported(wanted: list[str], *options: str) -> list[Package]:

@@ -83,8 +83,13 @@ from sfumato.masking.coding.term_generalisation import TermGeneralisation as Ter
 from sfumato.masking.coding.top_bottom_coding import TopBottomCoding as TopBottomCoding
 from sfumato.masking.microaggregation.v_mdav import VMdav as VMdav
 
-# errors
+# transformers of scikit-learn
+from sfumato.workflow.transformers import MaskTransformer as MaskTransformer
+from sfumato.workflow.transformers import PseudonymTransformer as PseudonymTransformer
+
+# errors and notices
 from sfumato.core import errors as errors
+from sfumato.core.errors import SfumatoWarning as SfumatoWarning
 
 # rooms
 from sfumato import anonymity as anonymity

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import pytest
 
+import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.wire.signatures import SigningKey
 from sfumato.workflow.publishing.signing import new_key
@@ -90,12 +92,11 @@ def test_signing_is_proposed_where_no_key_was_given(place: Path, capsys: pytest.
     assert told["signed"] is True and "proposal" not in told
 
 
-def test_saving_in_python_proposes_to_sign(place: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_saving_in_python_proposes_to_sign(place: Path) -> None:
     made = release(100)
-    made.save(place / "plain")
-    assert [record.name for record in caplog.records] == ["sfumato"]
-    assert "sfumato key new" in caplog.text
-    caplog.clear()
+    with pytest.warns(sf.SfumatoWarning, match="sfumato key new"):
+        made.save(place / "plain")
     new_key(place / "signing.key")
-    made.save(place / "signed", sign=place / "signing.key")
-    assert caplog.records == []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made.save(place / "signed", sign=place / "signing.key")

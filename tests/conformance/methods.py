@@ -17,7 +17,7 @@ VARIANTS: dict[str, Sequence[dict[str, Any]]] = {
     "Lattice": [{"suppression": 0.3, "max_nodes": 1}],
     "LeastLoss": [{"step": 1.0}],
     "LocalRecoding": [{"refine": False, "suppression": 0.5}, {"step": 1.0}],
-    "Mondrian": [{"relaxed": True}],
+    "Mondrian": [{"relaxed": True}, {"ranges_everywhere": True}],
     "TopDown": [{"heuristic": "fewest_children"}, {"partial": True}],
 }
 LIMITS = (0.0, 0.3, 1.0)

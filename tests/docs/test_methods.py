@@ -26,6 +26,7 @@ METHODS = [
     sf.LocalRecoding(1.0, refine=False),
     sf.Mondrian(),
     sf.Mondrian(relaxed=True),
+    sf.Mondrian(ranges_everywhere=True),
     sf.KMember(),
     sf.TopDown(),
     sf.TopDown("fewest_children", partial=True),

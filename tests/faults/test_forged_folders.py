@@ -29,6 +29,7 @@ from sfumato.data.writers import clean, write_file
 from sfumato.dp import PrivateHistogram, Session
 from sfumato.ledger import Ledger, LossAmount
 from sfumato.wire.fingerprint import FORMAT as FINGERPRINT
+from sfumato.workflow.contents.base import DRAFT
 from sfumato.workflow.earlier.comparing import NOTHING_EARLIER
 from sfumato.workflow.publishing.publish import publish
 from sfumato.workflow.publishing.released_form import released_form
@@ -842,6 +843,11 @@ PARTS: dict[str, tuple[str, Forge, str]] = {
         "histogram",
         stated(lambda c: c.update(composition={"earlier_releases": 0, "finding": NOTHING_EARLIER})),
         "what only a table of records has",
+    ),
+    "a-draft-of-noise": (
+        "histogram",
+        stated(lambda c: c.update(draft=True, notices=[DRAFT, *c["notices"]])),
+        "calls itself a draft, and says what no draft says",
     ),
     "endless-attacks": ("csv", stated(lambda c: c.update(attacks=[{"x": "y" * 2_000_000}])), "form of a certificate"),
     "seeded-without-a-word": ("seeded", stated(lambda c: c.update(notices=[])), "no notice of its certificate says so"),

@@ -112,7 +112,9 @@ def covers(shown: str | None, value: Any) -> bool:
 
 
 @pytest.mark.parametrize(
-    "search", [sf.Lattice(suppression=0.3), sf.Mondrian(), sf.LocalRecoding()], ids=lambda s: type(s).__name__
+    "search",
+    [sf.Lattice(suppression=0.3), sf.Mondrian(ranges_everywhere=True), sf.LocalRecoding()],
+    ids=lambda s: type(s).__name__,
 )
 def test_linkage_counts_whom_the_generalised_texts_cover(search: Any) -> None:
     rows = drawn(3, 60)

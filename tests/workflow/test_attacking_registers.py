@@ -59,7 +59,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SFUMATO_KEY", str(folder / "owner.key"))
         sf.protect(people, sf.KAnonymity(5)).save(folder / "local")
-        sf.protect(people, sf.KAnonymity(5), sf.Mondrian()).save(folder / "mondrian")
+        sf.protect(people, sf.KAnonymity(5), sf.Mondrian(ranges_everywhere=True)).save(folder / "mondrian")
         sf.mask(people, sf.RankSwapping(p=5, columns=("age",))).save(folder / "masked")
     return folder
 

@@ -54,7 +54,7 @@ STEPS = (
     "workflow.publishing.publish.versions",
     "workflow.earlier.readings.ReleaseReading.of",
     "workflow.earlier.readings.ReleaseReading.to_json",
-    "workflow.earlier.comparing.keep",
+    "workflow.earlier.readings.keep",
     "ledger.ledger.Ledger.enter_release",
 )
 
@@ -100,7 +100,7 @@ def test_a_key_that_cannot_sign_is_found_before_anything_is_entered(tmp_path: Pa
 
 
 def test_a_disk_that_fails_after_the_entry_loses_no_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sfumato.workflow.earlier import comparing as earlier
+    from sfumato.workflow.earlier import readings as earlier
 
     keep = earlier.keep
 

@@ -294,3 +294,17 @@ def test_a_mask_without_a_width_is_named_whatever_the_data_are() -> None:
     declared = people(40, zip=Column(role="quasi", type="string", hierarchy=HierarchySpec(mask="right", width=5)))
     closed = sf.protect(declared, sf.KAnonymity(2), sf.Lattice(suppression=0.3))
     assert not any("declared width" in notice for notice in closed.certificate.notices)
+
+
+def test_a_release_with_hundreds_of_codes_for_no_value_is_verified(tmp_path: Path) -> None:
+    table = pa.table({"a": ["x", "y"] * 10, "s": ["1", "2"] * 10})
+    columns = {"a": {"role": "quasi"}, "s": {"role": "sensitive"}}
+    read = {"missing": [f"code{place}" for place in range(300)]}
+    schema = {"dataset": "coded", "unit": "record", "read": read, "columns": columns}
+    sf.protect(sf.read(table, schema), [sf.KAnonymity(2)], sf.Lattice()).save(tmp_path / "out")
+    assert sf.verify(tmp_path / "out").accepted
+    many = [f"code{place}" for place in range(10_001)]
+    with pytest.raises(SchemaError, match="more than 10,000 codes"):
+        sf.read(table, {**schema, "read": {"missing": many}})
+    with pytest.raises(SchemaError, match="more than 10,000 codes"):
+        sf.read(table, {**schema, "read": {}, "columns": {**columns, "a": {"role": "quasi", "missing": many}}})

@@ -23,7 +23,7 @@ from tests.workflow.people import schema, table
 PROMISE = [sf.KAnonymity(5), sf.DistinctLDiversity(2, "disease")]
 SEARCHES: dict[str, Any] = {
     "lattice": sf.Lattice(suppression=0.05),
-    "mondrian": sf.Mondrian(),
+    "mondrian": sf.Mondrian(ranges_everywhere=True),
     "top down": sf.TopDown(),
     "local recoding": sf.LocalRecoding(),
     "cell suppression": sf.CellSuppression(),

@@ -25,7 +25,7 @@ REGIONS = ({"north": ["n1", "n2"], "south": ["s1", "s2"]}, {"odd": ["n1", "s1"],
 SEARCHES = (
     sf.Lattice(suppression=0.3),
     sf.Lattice(suppression=0.05),
-    sf.Mondrian(),
+    sf.Mondrian(ranges_everywhere=True),
     sf.LocalRecoding(),
     sf.TopDown(),
     sf.CellSuppression(),

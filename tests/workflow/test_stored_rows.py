@@ -26,7 +26,7 @@ from tests.workflow.people import schema, table
 SEARCHES = {
     "lattice": sf.Lattice(suppression=0.05),
     "local": sf.LocalRecoding(suppression=0.05),
-    "mondrian": sf.Mondrian(),
+    "mondrian": sf.Mondrian(ranges_everywhere=True),
     "default": sf.LeastLoss(),
 }
 PROMISES = [sf.KAnonymity(5), sf.DistinctLDiversity(2, "disease"), sf.TCloseness(0.5, "disease")]
@@ -374,3 +374,14 @@ def test_a_stored_release_is_verified_and_attacked_by_its_folder_and_by_itself(s
     assert {result.attack for result in sf.attack(there)} >= set(named)
     with pytest.raises(Unsupported, match="looks at single records"):
         sf.attack(tmp_path / "out", only="PseudonymTracking")
+
+
+@pytest.mark.parametrize("role", ["quasi", "plain"])
+def test_bytes_are_refused_before_the_work_whatever_their_role(tmp_path: Path, role: str) -> None:
+    codes = pa.array([b"a", b"b"] * 20, pa.binary())
+    pq.write_table(pa.table({"code": codes, "sex": ["f", "m"] * 20}), tmp_path / "coded.parquet")
+    columns = {"code": {"role": role}, "sex": {"role": "quasi"}}
+    people = sf.read(tmp_path / "coded.parquet", {"dataset": "coded", "unit": "record", "columns": columns}, engine="duckdb")
+    with pytest.raises(Unsupported, match=r"columns of times or bytes \(code\)"):
+        sf.protect(people, [sf.KAnonymity(5)], destination=tmp_path / "out")
+    assert not (tmp_path / "out").exists()

@@ -20,7 +20,7 @@ from sfumato.engines.write import write_table
 from tests.workflow.people import schema, table
 
 PROMISES = [sf.KAnonymity(5), sf.DistinctLDiversity(2, "disease")]
-SEARCHES = {"lattice": sf.Lattice(suppression=0.05), "mondrian": sf.Mondrian()}
+SEARCHES = {"lattice": sf.Lattice(suppression=0.05), "mondrian": sf.Mondrian(ranges_everywhere=True)}
 DESCRIBED = schema(name=Column(role="identifier", pseudonym=True))
 
 

@@ -47,10 +47,19 @@ def demo(
     answer(facts, lines, json)
 
 
-def warm(json: Json = False, quiet: Quiet = False) -> None:
-    """Compile the numerical kernels once, so that no later command has to."""
+def warm(
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the compiled kernels, which uninstalling leaves.")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Compile the numerical kernels once: until then NumPy computes the same numbers, more slowly."""
+    from sfumato.kernels.compiled import remove as clear
     from sfumato.kernels.compiled import warm as run
 
+    if remove:
+        files = clear()
+        answer({"removed": files}, [f"{files} files of compiled kernels were removed"], json)
+        return
     with shown_progress(json, quiet) as progress:
         kernels = run(progress)
     answer({"kernels": kernels}, [f"{kernels} kernels are compiled"], json)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sfumato.cli.output import Json, answer, table_lines
+from sfumato.cli.output import Json, answer, complain, table_lines
 from sfumato.core.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def register(app: typer.Typer) -> None:
     group.command()(show)
     group.command()(spends)
     group.command()(releases)
+    group.command()(withdraw)
     group.command()(verify)
     group.command()(grant)
     group.command()(cap)
@@ -146,19 +148,69 @@ def _question_shown(digest: str) -> str:
 
 
 def releases(ledger: Place = DEFAULT, dataset: Dataset = None, json: Json = False) -> None:
-    """List the releases with what was measured on them or, for private artefacts, what they cost."""
+    """List the releases with what was measured on them or, for private artefacts, what they cost; and which were withdrawn."""
     from sfumato.report.wording import counted
 
     with _opened(ledger) as book:
         entries = book.entries(dataset, "release")
-    mappings = [{"sequence": e.sequence, "time": e.time, "dataset": e.dataset, "hash": e.hash} for e in entries]
-    payloads = [e.payload for e in entries]
-    lines = [
-        f"{entry.time[:19]}  {entry.dataset}  {counted(int(payload.get('rows', 0)), 'row')}  {_claims(payload)}"
-        for entry, payload in zip(entries, payloads, strict=True)
-    ]
-    mappings = [{**each, **_named(payload)} for each, payload in zip(mappings, payloads, strict=True)]
+        withdrawn = {each.release: each for each in book.withdrawals(dataset)}
+    mappings, lines = [], []
+    for entry in entries:
+        payload, stated = entry.payload, withdrawn.get(entry.hash)
+        rows = counted(int(payload.get("rows", 0)), "row")
+        lines.append(f"{entry.time[:19]}  {entry.dataset}  {rows}  {_claims(payload)}  {entry.hash[:16]}…")
+        if stated is not None:
+            lines.append(f"{'':19}  withdrawn {stated.time[:10]}, never given away by its owner's word: {stated.reason}")
+        statement = None if stated is None else {"time": stated.time, "reason": stated.reason, "hash": stated.entry}
+        facts = {"sequence": entry.sequence, "time": entry.time, "dataset": entry.dataset, "hash": entry.hash}
+        mappings.append({**facts, **_named(payload), "withdrawn": statement})
     answer({"ledger": ledger_name(ledger), "releases": mappings}, lines or [f"the ledger has no releases{_on(dataset)}"], json)
+
+
+def withdraw(
+    release: Annotated[str, typer.Argument(help="The release's id, as `sfumato ledger releases` shows it.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why; it stays in the ledger for ever. Name no value of a record.")],
+    dataset: Annotated[str | None, typer.Option("--dataset", help="The dataset that the release must be about.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="State it without being asked.")] = False,
+    ledger: Place = DEFAULT,
+    json: Json = False,
+) -> None:
+    """State that a release was never given away; it then counts no more."""
+    from sfumato.ledger.ledger import Ledger
+    from sfumato.ledger.withdrawals import settled_reason
+
+    settled_reason(reason)
+    with _opened(ledger) as book:
+        named = book.withdrawable(release, dataset=dataset)
+    said = f"release {named.hash[:16]}… of '{named.dataset}', made {named.time[:10]} ({_claims(named.payload) or 'no promise'})"
+    if not yes:
+        _confirm(said, json)
+    with Ledger.open(ledger) as book:
+        entry = book.withdraw(named.hash, reason, dataset=dataset)
+    facts = {"release": named.hash, "dataset": named.dataset, "reason": entry.payload["reason"], "hash": entry.hash}
+    lines = [
+        f"withdrawn {said}; entry {entry.sequence}, {entry.hash[:16]}…",
+        "stated    it was never given away: your word, which nobody can verify and every later certificate repeats",
+    ]
+    answer({"ledger": ledger_name(ledger), **facts}, lines, json)
+
+
+def _confirm(said: str, json: bool) -> None:
+    """Ask on standard error whether the owner states it; anything but yes enters nothing."""
+    unasked = "a withdrawal is for ever and was not confirmed. Nothing was entered; pass --yes to state it without being asked"
+    if json:
+        raise ParameterError(unasked)
+    complain(
+        f"You state that {said} was never given to anybody. Later releases are then not compared with it, and their certificates "
+        "repeat your statement. A release that was given away and called back still counts: do not withdraw it."
+    )
+    complain("Type yes to enter this statement:")
+    try:
+        agreed = sys.stdin is not None and sys.stdin.readline().strip().lower() in ("y", "yes")
+    except (OSError, ValueError):  # nobody is there to say it
+        agreed = False
+    if not agreed:
+        raise ParameterError(unasked)
 
 
 def verify(

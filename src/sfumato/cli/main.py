@@ -10,7 +10,6 @@ from __future__ import annotations
 import errno
 import functools
 import json
-import logging
 import os
 import sys
 import traceback
@@ -20,7 +19,16 @@ import typer
 from typer.exceptions import Abort, TyperException
 
 from sfumato.cli import compare, doctor, hierarchies, house, keys, ledger, publish, query, refute, releases, signals, tables
-from sfumato.cli.output import NOWHERE, complain, fill_standard_streams, finish, pacify, put, show_every_character
+from sfumato.cli.output import (
+    NOWHERE,
+    complain,
+    fill_standard_streams,
+    finish,
+    notices_in_commands,
+    pacify,
+    put,
+    show_every_character,
+)
 from sfumato.core import temporary
 from sfumato.core.errors import InputError, SfumatoError, SourceError
 from sfumato.core.stopping import stop_behind
@@ -54,7 +62,6 @@ _STOPPED = "stopped; nothing was left half-written"
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
-    logging.getLogger("sfumato").addHandler(logging.NullHandler())  # the commands say it themselves
     signals.install()
     fill_standard_streams()
     show_every_character()
@@ -86,7 +93,8 @@ def run(arguments: Sequence[str]) -> int:
         text = "an argument is no text in UTF-8: rename the file, or write the value in UTF-8"
         return _failed(InputError(text), text, InputError.exit_code, as_json)
     try:
-        code = commands()(args=list(arguments), prog_name="sfumato", standalone_mode=False)
+        with notices_in_commands():
+            code = commands()(args=list(arguments), prog_name="sfumato", standalone_mode=False)
     except (KeyboardInterrupt, Abort) as error:
         return _failed(error, _STOPPED, 130, as_json)
     except SystemExit as leaving:

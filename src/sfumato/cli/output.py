@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -118,6 +118,28 @@ def shown_progress(as_json: bool, quiet: bool = False) -> Iterator[Progress]:
             bars.update(task, description=phase, completed=done, total=total or None)
 
         yield receive
+
+
+@contextmanager
+def notices_in_commands() -> Iterator[None]:
+    """Commands print the notices of what they made; those that no command knows of go to standard error."""
+    import warnings
+
+    from sfumato.core.errors import NotCompiled, SfumatoWarning
+
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any) -> None:
+            if issubclass(category, NotCompiled):
+                complain(f"notice: {message}")
+            else:
+                usual(message, category, *place)
+
+        warnings.showwarning = show  # type: ignore[assignment]
+        warnings.simplefilter("ignore", SfumatoWarning)
+        warnings.simplefilter("always", NotCompiled)
+        yield
 
 
 def table_lines(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:

@@ -7,10 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from sfumato.cli.dry_run import Draft, DryRun, print_cost_of_artefact, refuse_draft
 from sfumato.cli.keys import propose
 from sfumato.cli.ledger import DEFAULT, Place, ledger_name
 from sfumato.cli.output import Json, Quiet, answer, shown_progress
 from sfumato.cli.query import (
+    NOTHING,
     Analyst,
     Digest,
     Format,
@@ -52,6 +54,8 @@ def publish(
     sign: Sign = None,
     overwrite: Overwrite = False,
     seed: Seed = None,
+    dry_run: DryRun = False,
+    draft: Draft = False,
     listed: Annotated[bool, typer.Option("--list", help="List the algorithms with their parameters.")] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -59,6 +63,7 @@ def publish(
     reading: PlainDict,
 ) -> None:
     """Run a private algorithm on a table, pay for it and publish what it made."""
+    refuse_draft(draft)
     if listed:
         _list(method, json)
         return
@@ -68,9 +73,14 @@ def publish(
     from sfumato.engines.sources import read
 
     algorithm = registry.make("algorithm", {"name": method, **_settings(parameters or ())})
-    check_output(output, format, sign, overwrite)
+    if not dry_run:
+        check_output(output, format, sign, overwrite)
     people = read(data, schema=schema, table=table, unreadable="missing", **reading)
-    session = open_session(people, ledger=ledger, analyst=analyst, unit=unit, version=version, digest=digest, seed=seed)
+    charged: dict[str, Any] = {"budget": NOTHING} if dry_run else {"ledger": ledger}
+    session = open_session(people, analyst=analyst, unit=unit, version=version, digest=digest, seed=seed, **charged)
+    if dry_run:
+        print_cost_of_artefact(session.release_cost(algorithm), session, ledger, json)
+        return
     with shown_progress(json, quiet) as progress:
         outcome = session.release(algorithm, for_owner=True, progress=progress)
     release = publish_outcome(session, outcome, output, format, sign, overwrite)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato.cli.dry_run import Draft, DryRun, print_cost_of_answer, print_cost_of_batch, refuse_draft
 from sfumato.cli.keys import propose
 from sfumato.cli.ledger import DEFAULT, Delta, Epsilon, Place, Rho, ledger_name
 from sfumato.cli.output import Json, answer, complain
@@ -43,7 +44,7 @@ Timeout = Annotated[
     typer.Option("--timeout", help="The most seconds of a statement in the engine; then it is stopped, and stays charged."),
 ]
 #: The budget of a session that only explains.
-_NOTHING = PureDP(0)
+NOTHING = PureDP(0)
 Format = Annotated[str, typer.Option("--format", help="parquet or csv, for a table.")]
 
 
@@ -67,6 +68,8 @@ def query(
     delta: Delta = None,
     rho: Rho = None,
     explain: Annotated[bool, typer.Option("--explain", help="Print the cost and the expected error; ask nothing.")] = False,
+    dry_run: DryRun = False,
+    draft: Draft = False,
     describe: Annotated[bool, typer.Option("--describe", help="Print the columns of the answer; ask nothing.")] = False,
     within: Annotated[
         str | None, typer.Option("--within", help="Print what it costs to be within this error; ask nothing.")
@@ -109,9 +112,10 @@ def query(
 
     if max_rows_per_group is not None:
         raise ParameterError(f"--max-rows-per-group is called --max-rows now: write --max-rows {max_rows_per_group}")
+    refuse_draft(draft)
     amounts = amount_asked(epsilon, delta, rho)
     costing = within is not None or rank_within is not None
-    telling = explain or costing or describe
+    telling = explain or costing or describe or dry_run
     if not amounts and not costing and not describe:
         raise ParameterError("say what the answer may cost: --epsilon, --epsilon with --delta, or --rho")
     if not 0 < confidence < 1:
@@ -120,7 +124,7 @@ def query(
         check_output(output, format, sign, overwrite)
     session = open_session(
         tables_of(data, schema, table or (), reading),
-        **({"budget": _NOTHING} if telling else {"ledger": ledger}),
+        **({"budget": NOTHING} if telling else {"ledger": ledger}),
         analyst=analyst,
         unit=unit,
         public=public_tables(public or ()),
@@ -143,17 +147,24 @@ def query(
                 "--within, --rank-within and --output are about one question, and this is a batch. Ask one of its questions "
                 "alone: what the batch answered costs nothing more"
             )
+        if dry_run:
+            print_cost_of_batch(session, questions, {**amounts, "keys": declared}, confidence, ledger, json)
+            return
         ask_batch(session, questions, {**amounts, "keys": declared}, confidence, (describe, explain), ledger, json)
-    elif describe:
+    elif describe and not dry_run:
         _print_explanation(session.describe(question, keys=declared), json)
-    elif costing:
-        margin, ranks = _number(within, "--within"), _number(rank_within, "--rank-within")
-        explanation = session.cost(
-            question, within=margin, rank_within=ranks, confidence=confidence, rows=rows, delta=delta, keys=declared
-        )
-        _print_explanation(explanation, json)
-    elif explain:
-        _print_explanation(session.explain(question, confidence=confidence, keys=declared, **amounts), json)
+    elif telling:
+        if costing:
+            margin, ranks = _number(within, "--within"), _number(rank_within, "--rank-within")
+            explanation = session.cost(
+                question, within=margin, rank_within=ranks, confidence=confidence, rows=rows, delta=delta, keys=declared
+            )
+        else:
+            explanation = session.explain(question, confidence=confidence, keys=declared, **amounts)
+        if dry_run:
+            print_cost_of_answer(explanation, session.describe(question, keys=declared), session, ledger, json)
+        else:
+            _print_explanation(explanation, json)
     else:
         _answered(session, question, {**amounts, "keys": declared}, confidence, ledger, (output, format, sign, overwrite), json)
 

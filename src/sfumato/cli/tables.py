@@ -39,7 +39,7 @@ Population = Annotated[
 
 
 #: Options that say how a recipe is run, and not what it makes.
-_OF_THIS_RUN = "output format overwrite ledger seed sign write destination destination_table memory engine read".split()
+_OF_THIS_RUN = "output format overwrite ledger draft seed sign write destination destination_table memory engine read".split()
 
 
 def register(app: typer.Typer) -> None:
@@ -162,6 +162,10 @@ def protect(
     risk: Annotated[list[str] | None, typer.Option("--risk", help="A measure of risk; may be repeated.")] = None,
     ledger: Annotated[str | None, typer.Option("--ledger", help="The ledger's file or URL.")] = None,
     no_ledger: Annotated[bool, typer.Option("--no-ledger", help="Do not enter the release in a ledger.")] = False,
+    draft: Annotated[
+        bool,
+        typer.Option("--draft", help="Make it to look at: nothing is entered in the ledger, and it calls itself a draft."),
+    ] = False,
     seed: Annotated[str | None, typer.Option("--seed", help="Make a repeatable demonstration.")] = None,
     sign: Annotated[str | None, typer.Option("--sign", help="Sign with the key in this file.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier release.")] = False,
@@ -210,6 +214,7 @@ def protect(
         "population_public": population_public or None,
         "table": table,
         "ledger": False if no_ledger else ledger,
+        "draft": draft or None,
         "seed": int(seed) if seed is not None and seed.isdecimal() else seed,
         "sign": sign,
         "overwrite": overwrite or None,
@@ -244,7 +249,12 @@ def protect(
     if are_numbers(release.data.column_names):
         facts["names"] = f"{NAMED_BY_A_RECORD}, and its values are published as names"
         lines.append(f"names     {facts['names']}")
-    if folder is not None:
+    facts["draft"] = recipe.draft
+    if recipe.draft:
+        unknown = not release.certificate.composition and recipe.ledger_place() is not None
+        lines += ["earlier   not compared: there is no such ledger yet"] if unknown else []
+        lines.append("draft     nothing was entered; without --draft the release is made that may be given away")
+    elif folder is not None:
         propose(facts, lines, recipe.sign)
     answer(facts, lines, json)
 

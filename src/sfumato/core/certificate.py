@@ -97,11 +97,14 @@ class Certificate:
     card: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))  # what the public page shows besides
     format: str = FORMAT
     content: str = ""  # the kind of content; rows and private results are known by their claims, and say nothing
+    draft: bool = False  # made to be looked at: no ledger has an entry of it
+    withdrawn: tuple[str, ...] = ()  # entries of releases that their owner says were never given away
 
     def __repr__(self) -> str:
         stated = [f"{name} = {value:.6g}" for name, value in self.measured.items() if value is not None]
         stated = stated or [claim.promised for claim in self.claims] or ["nothing promised"]
         words = [*stated, *([] if self.holds else ["not kept"]), *([] if self.private else ["a demonstration"])]
+        words += ["a draft"] if self.draft else []
         return f"Certificate('{shorten(self.dataset, 60)}', {shorten(', '.join(words), 300)})"
 
     def _repr_html_(self) -> str:
@@ -123,6 +126,8 @@ class Certificate:
             ("created", shorten(self.created, 60)),
             ("ledger", shorten(self.ledger, 16) if self.ledger != NOT_ENTERED else NOT_ENTERED),
         ]
+        if self.draft:
+            facts.append(("draft", "to be looked at, and not to be given away: no ledger has an entry of it"))
         if not self.private:
             facts.append(("demonstration", "its randomness was seeded: anybody with the seed can make it again"))
         return [*facts, *([("notices", lines(self.notices))] if self.notices else [])]
@@ -147,8 +152,9 @@ class Certificate:
         stated = {**self.__dict__, "claims": [claim.__dict__ for claim in self.claims]}
         if self.format == FIRST_FORMAT:
             del stated["card"]
-        if not self.content:
-            del stated["content"]
+        for name in ("content", "draft", "withdrawn"):  # stated where they say something
+            if not stated[name]:
+                del stated[name]
         return plain(stated)  # type: ignore[no-any-return]
 
     def canonical(self) -> bytes:
@@ -164,8 +170,7 @@ class Certificate:
         try:
             claims = tuple(Claim(**claim) for claim in stated["claims"])
             rest = {name: value for name, value in stated.items() if name != "claims"}
-            rest["attacks"] = tuple(rest.get("attacks", ()))
-            rest["notices"] = tuple(rest.get("notices", ()))
+            rest |= {name: tuple(rest.get(name, ())) for name in ("attacks", "notices", "withdrawn")}
             return cls(claims=claims, **rest)
         except (TypeError, KeyError, AttributeError):
             raise InputError("the certificate is incomplete or has unknown fields; it was not written by this version") from None

@@ -1,4 +1,4 @@
-"""Every error sfumato raises, in one tree.
+"""Every error sfumato raises, in one tree, and the one category of its notices.
 
     SfumatoError
     ├── InputError              exit code 2: the request cannot be carried out as written
@@ -18,19 +18,26 @@
     │   └── VerificationFailed  a written release does not show what it claims
     ├── BudgetRefused           exit code 3: the ledger does not grant it
     ├── LedgerError             the ledger is damaged or cannot be reached
+    │   └── NoLedger            there is none at that place, and it was opened to be read
     └── Cancelled               stopped by the user
 
 A message says what, why and what to do. No message carries a record value; the exception is a schema or hierarchy
 that the data owner is editing, whose messages are marked by `owner_only`. No message carries a password, and no error brings
 along another one that holds what was being read (`forgetting`).
+
+A notice is what a person should know although nothing failed: `SfumatoWarning`, a warning. Python shows it once for each place of
+the code that it is about, which is where the caller of sfumato stands (`notify`). Commands print notices themselves and silence
+the warnings.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ContextDecorator, contextmanager
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import NoReturn
 
 #: An address that carries more than machine and database: a user, a password, parameters. A path that was made of an address
@@ -40,6 +47,8 @@ _TELLING_URL = re.compile(
 )
 _PASSWORD = re.compile(r"(?i)(passw(?:or)?d\s*=\s*)(?:'(?:\\.|[^'\\])*'?|\"(?:\\.|[^\"\\])*\"?|(?:\\.|[^\s,;])+)", re.DOTALL)
 _LONGEST_NAME = 80
+#: Modules that stand between a public function and its caller.
+_BETWEEN = ("sfumato", "contextlib")
 
 
 class SfumatoError(Exception):
@@ -160,6 +169,10 @@ class LedgerError(SfumatoError):
     """The ledger is damaged or cannot be reached."""
 
 
+class NoLedger(LedgerError):
+    """There is no ledger at a place that was opened to be read."""
+
+
 class Cancelled(SfumatoError):
     """Stopped by the user before anything was written."""
 
@@ -204,3 +217,37 @@ def all_at_once(error: type[SfumatoError], heading: str, faults: Iterable[str]) 
     raised = error(f"{heading}: {listed[0]}" if len(listed) == 1 else several)
     raised.faults = tuple(f"{heading}: {fault}" for fault in listed)
     raise raised
+
+
+class SfumatoWarning(UserWarning):
+    """A notice of sfumato. It names columns and files, and never a value of a record."""
+
+
+class NotCompiled(SfumatoWarning):
+    """The numerical kernels run as NumPy, slower: nobody has run `sfumato warm` for this installation."""
+
+
+def notify(notices: str | Iterable[str], category: type[SfumatoWarning] = SfumatoWarning) -> None:
+    """Warn of each notice where the caller of sfumato stands."""
+    listed = [notices] if isinstance(notices, str) else list(notices)
+    if not listed:
+        return
+    frame = _caller()
+    place = frame.f_globals
+    for notice in listed:
+        warnings.warn_explicit(
+            notice,
+            category,
+            filename=frame.f_code.co_filename,
+            lineno=frame.f_lineno,
+            module=str(place.get("__name__") or "<unknown>"),
+            registry=place.setdefault("__warningregistry__", {}),
+        )
+
+
+def _caller() -> FrameType:
+    """The innermost frame outside sfumato; the outermost one where there is none."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in _BETWEEN:
+        frame = frame.f_back
+    return frame

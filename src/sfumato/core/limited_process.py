@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from sfumato.core import limited_start
+from sfumato.core.platforms import require_ability
 
 _MARK = "SFUMATO_LIMITED_RUN"
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
@@ -98,10 +98,11 @@ def limited_process(
     """Start a program of this interpreter, a file or a module by its name; it is killed at the end of the block, and so is what
     it left running. `path` is where it imports from, if not from where Python does by itself; `handles` are open files that it
     keeps. An `OSError` of the system is passed on where the process cannot be started."""
+    require_ability(hasattr(os, "killpg"), "a program with limits on memory and time")
     token = secrets.token_hex(16)
     start = json.dumps({"limits": dataclasses.asdict(limits), "path": None if path is None else list(path)})
     process = subprocess.Popen(  # noqa: S603  (our own interpreter and our own program)
-        [sys.executable, "-I", "-B", str(Path(limited_start.__file__)), start, str(program), *arguments],
+        [sys.executable, "-I", "-B", str(Path(__file__).with_name("limited_start.py")), start, str(program), *arguments],
         stdin=stdin,
         stdout=stdout,
         stderr=subprocess.DEVNULL,

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import runpy
 import sys
 
 
 def lower(limits: dict[str, int | None]) -> None:
     """Give up what goes beyond the limits, for good."""
+    import resource
+
     most = {
         resource.RLIMIT_AS: limits["memory"],
         resource.RLIMIT_CPU: limits["seconds"],

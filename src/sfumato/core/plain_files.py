@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sfumato.core.errors import InputError, SfumatoError, SourceError
+from sfumato.core.platforms import HAS_OWNERS, NEW, NO_LINK, READ, flags, set_mode
 
 #: More than any file has that a person writes: a schema, a recipe, a key, a list of questions.
 MOST_TEXT_BYTES = 64_000_000
@@ -25,12 +26,14 @@ MOST_TEXT_BYTES = 64_000_000
 _ADDRESS = re.compile(r"(?:^|/)[A-Za-z][A-Za-z0-9+.-]+:/")
 #: More than any private file has.
 _MOST_PRIVATE_BYTES = 1_000_000
+_FOLDER = flags("O_RDONLY", "O_CLOEXEC")
+_NEW = NEW | NO_LINK | flags("O_CLOEXEC")
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:
     """Make new names in a folder durable; some file systems cannot, and then they are durable soon enough."""
     try:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(folder, _FOLDER)
     except OSError:
         return
     try:
@@ -48,7 +51,7 @@ def open_plain(path: str | os.PathLike[str], error: type[SfumatoError] = SourceE
     Where the file is not there or may not be read the `OSError` of the system is passed on.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = os.open(path, READ)
     except ValueError:  # a null character, or half of one that is no byte
         raise error("the name of a file holds a character that no file name can have") from None
     try:
@@ -119,7 +122,9 @@ def read_private(path: str | os.PathLike[str], *, limit: int = _MOST_PRIVATE_BYT
     """Read a file that belongs to this user and that nobody else may read or write."""
     target = Path(path)
     try:
-        descriptor = os.open(target, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        if not hasattr(os, "O_NOFOLLOW") and target.is_symlink():
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        descriptor = os.open(target, READ | NO_LINK)
     except OSError as error:
         reason = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
         raise SourceError(f"{target} cannot be read: {reason}") from None
@@ -127,12 +132,12 @@ def read_private(path: str | os.PathLike[str], *, limit: int = _MOST_PRIVATE_BYT
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise SourceError(f"{target} is not a plain file")
-        if status.st_mode & 0o077:
+        if HAS_OWNERS and status.st_mode & 0o077:
             raise InputError(
                 f"{target} can be used by others (mode {stat.S_IMODE(status.st_mode):04o}). "
                 f"If nobody has read it, run: chmod 600 '{target}'. Otherwise make a new one."
             )
-        if status.st_uid not in (os.geteuid(), 0):
+        if HAS_OWNERS and status.st_uid not in (os.geteuid(), 0):
             raise InputError(f"{target} belongs to another user, who could have exchanged it")
         content = file.read(limit + 1)
     if len(content) > limit:
@@ -149,9 +154,9 @@ def make_private_folder(path: Path) -> None:
 
 
 def _write_new(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    descriptor = os.open(path, _NEW, 0o600)
     with open(descriptor, "wb") as file:
-        os.fchmod(file.fileno(), 0o600)  # a narrower umask must not make it unreadable for its owner
+        set_mode(file.fileno(), 0o600)  # a narrower umask must not make it unreadable for its owner
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

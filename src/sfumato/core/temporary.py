@@ -19,6 +19,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sfumato.core.platforms import HAS_OWNERS, flags
+
+_FOLDER = flags("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
+
 #: How the names of held folders start; nothing else in the temporary folder is ever looked at.
 PREFIX = "sfumato-held-"
 _ATTEMPTS = 100
@@ -106,11 +110,11 @@ def take_over(path: Path) -> HeldFolder | None:
     """A folder of this user whose process is gone, held by this one from now on; None where another process holds it, where there
     is none, or where nobody can tell."""
     try:
-        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        lock = os.open(path, _FOLDER)
     except OSError:
         return None
     try:
-        if os.fstat(lock).st_uid == os.geteuid() and _locked(lock):
+        if (not HAS_OWNERS or os.fstat(lock).st_uid == os.geteuid()) and _locked(lock):
             return HeldFolder(path, lock)
     except OSError:
         pass
@@ -158,9 +162,13 @@ def memory_file() -> int:
 def _held(path: Path) -> HeldFolder | None:
     """The folder with its lock; None where somebody who swept was faster, which can only happen before the lock is there."""
     try:
-        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        lock = os.open(path, _FOLDER)
     except FileNotFoundError:
         return None
+    except OSError:
+        if hasattr(os, "O_DIRECTORY"):
+            raise
+        return HeldFolder(path, None)  # a system that opens no folders, and so locks none
     try:
         if not _locked(lock):
             os.close(lock)
@@ -176,7 +184,10 @@ def _held(path: Path) -> HeldFolder | None:
 
 def _locked(descriptor: int) -> bool:
     """Whether this process now holds the lock; False where another one does."""
-    import fcntl
+    try:
+        import fcntl
+    except ImportError:
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP)) from None
 
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -57,10 +57,15 @@ class Microdata:
 
     def to_pandas(self) -> Any:  # pandas has no types
         """All rows as a pandas DataFrame."""
-        return self.table().to_pandas()
+        from sfumato.data.pandas_frames import pandas_frame
+
+        return pandas_frame(self.table())
 
     def to_polars(self) -> polars.DataFrame:
         """All rows as a polars DataFrame."""
+        from sfumato.core.extras import require_extra
+
+        require_extra("polars", "polars", "to_polars()")
         import polars
 
         frame = polars.from_arrow(self.table())

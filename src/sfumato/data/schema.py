@@ -29,6 +29,8 @@ Source = Literal["declared", "data"]
 _WIDEST = 1e300
 
 
+#: The most codes for no value that a column has, those of the whole table included.
+MOST_CODES = 10_000
 #: The ways to describe a hierarchy, by the fields of a description.
 HIERARCHY_KINDS = ("file", "tree", "intervals", "cuts", "mask", "dates", "frequency", "flat")
 
@@ -186,6 +188,8 @@ class Column(Frozen):
             raise ValueError("pseudonym = true is for identifiers and units")
         if self.bounds is not None and self.type in ("string", "boolean", "category"):
             raise ValueError("bounds are for numbers and dates; use domain for values")
+        if len(self.missing) > MOST_CODES:
+            raise ValueError(f"more than {MOST_CODES:,} codes for no value")
         if self.items is not None:
             self._check_items()
         if fault := self.level_fault():
@@ -384,6 +388,8 @@ class Schema(Frozen):
         columns = self.columns
         if reading.missing:
             codes = {name: tuple(dict.fromkeys([*column.missing, *reading.missing])) for name, column in columns.items()}
+            if many := [name for name, listed in codes.items() if len(listed) > MOST_CODES]:
+                raise SchemaError(f"more than {MOST_CODES:,} codes for no value: {', '.join(many)}")
             columns = {name: column.model_copy(update={"missing": codes[name]}) for name, column in columns.items()}
         return self.replace(columns=columns, read=reading)
 

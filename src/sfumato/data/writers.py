@@ -18,6 +18,7 @@ import numpy as np
 
 from sfumato.core.errors import SourceError, Unsupported
 from sfumato.core.plain_files import sync_folder
+from sfumato.core.platforms import set_mode
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -137,7 +138,7 @@ def atomic_path(path: str | Path, *, mode: int = 0o644) -> Iterator[Path]:
         os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         yield temporary
         with temporary.open("rb+") as written:
-            os.fchmod(written.fileno(), mode)
+            set_mode(written.fileno(), mode)
             os.fsync(written.fileno())
         os.replace(temporary, target)
         with suppress(OSError):  # the file is there, whatever becomes of it later

@@ -15,14 +15,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Protocol
 
-from sfumato.core.errors import BudgetRefused, Cancelled, ParameterError, SourceError, TimedOut, raise_alone
+from sfumato.core.errors import BudgetRefused, Cancelled, ParameterError, SfumatoWarning, SourceError, TimedOut, raise_alone
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
 from sfumato.ledger.accounts import Account, Charge, Charges, Reservation, StoredAnswer, agreed
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.ledger import Ledger
 
 
-class OtherLedger(UserWarning):
+class OtherLedger(SfumatoWarning):
     """The schema names another ledger than the one that is charged."""
 
 

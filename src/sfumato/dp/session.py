@@ -7,24 +7,23 @@ push-down query; add exact noise; commit together with the stored answer.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
-from sfumato.core.errors import ParameterError, Unsupported
+from sfumato.core.errors import ParameterError, Unsupported, notify
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
 from sfumato.core.markup import shorten
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import require
-from sfumato.core.progress import Progress, silent
+from sfumato.core.progress import ProgressLike, shown, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata
 from sfumato.dp.book import OtherLedger, open_book, other_ledgers
-from sfumato.dp.releasing import charged_run
+from sfumato.dp.releasing import ArtefactCost, charged_run, cost_of_artefact
 from sfumato.dp.session_arguments import QuestionOptions, dataset_of, declared_keys, named_tables
 from sfumato.engines.sql.relation import lenient
 from sfumato.engines.time_limits import check_timeout, statements_within
@@ -116,8 +115,7 @@ class Session:
         self._catalogue = Catalogue(catalogued, alone=isinstance(data, Microdata) and not public)
         self._tables = tables
         self._book, self.ledger = open_book(ledger, self.dataset, analyst, budget, units=units)
-        for notice in other_ledgers((table.schema.ledger for table in tables.values()), self.ledger):
-            warnings.warn(notice, OtherLedger, stacklevel=2)
+        notify(other_ledgers((table.schema.ledger for table in tables.values()), self.ledger), OtherLedger)
         if self.ledger is not None and self._source.private:
             from sfumato.dp.data_digest import note_data
 
@@ -298,7 +296,7 @@ class Session:
         return replace(reading, not_covered=tuple(self._not_covered()))
 
     def release(
-        self, algorithm: Algorithm, table: str | None = None, *, for_owner: bool = False, progress: Progress = silent
+        self, algorithm: Algorithm, table: str | None = None, *, for_owner: bool = False, progress: ProgressLike = silent
     ) -> Outcome[Any]:  # the artefact
         """Run an algorithm that publishes one artefact, charged like a question. Each run is a new artefact.
 
@@ -308,10 +306,15 @@ class Session:
         protected = self._catalogue.table(table or next(iter(self._tables)))
         source = default(self._seed)
         not_covered = self._not_covered()
+        notify(not_covered)
         account = (self._book, self.dataset, self.analyst)
-        with self._in_time():
-            outcome = charged_run(algorithm, protected, *account, randomness=source, progress=progress, for_owner=for_owner)
+        with shown(progress) as receiver, self._in_time():
+            outcome = charged_run(algorithm, protected, *account, randomness=source, progress=receiver, for_owner=for_owner)
         return replace(outcome, details={**outcome.details, "not_covered": not_covered})
+
+    def release_cost(self, algorithm: Algorithm, table: str | None = None) -> ArtefactCost:
+        """What `release` would charge and make, before it does: no row is read, and nothing is spent."""
+        return cost_of_artefact(algorithm, self._catalogue.table(table or next(iter(self._tables))))
 
     def ask(
         self, select: exp.Select, request: Request, bounds: DeclaredBounds, keys: Mapping[str, Sequence[object]] | None = None
@@ -333,7 +336,9 @@ class Session:
         from sfumato.dp.sql.asking.once import Asker
 
         source = (self._version, self._seed, self._source)
-        return Asker(self._book, self.dataset, self.analyst, *source, tuple(self._not_covered()))
+        not_covered = tuple(self._not_covered())
+        notify(not_covered)
+        return Asker(self._book, self.dataset, self.analyst, *source, not_covered)
 
     def _several(self, queries: Sequence[str], options: QuestionOptions) -> tuple[list[tuple[Question, Price]], Parts]:
         """The questions of a batch with their prices, and which of them have no unit in common."""

@@ -2,7 +2,7 @@
 
 A kernel is a plain Python function with a fixed Numba signature and a NumPy twin. `warm` compiles all kernels into
 Numba's cache and leaves a stamp; a process that finds the stamp loads the machine code, any other uses the twins,
-which are slower and give the same numbers.
+which are slower and give the same numbers. Somebody who never ran `warm` is told of it once for each installation.
 """
 
 from __future__ import annotations
@@ -12,17 +12,22 @@ import importlib
 import os
 import platform
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
+from sfumato.core.errors import NotCompiled, notify
 from sfumato.core.progress import Progress, silent
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_STAMP = "sfumato-kernels.stamp"
+_TOLD = "told-of-warm.stamp"
 _HERE = Path(__file__).parent
 _KERNELS: list[Kernel[..., Any]] = []
 _ready: bool | None = None
+_told = False
 
 
 class Kernel(Generic[P, R]):
@@ -40,6 +45,8 @@ class Kernel(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         chosen = self._chosen
         if chosen is None:
+            if not available():
+                tell_of_warm()
             chosen = self._chosen = self.compile() if available() else self.twin
         return chosen(*args, **kwargs)
 
@@ -86,12 +93,51 @@ def warm(progress: Progress = silent) -> int:
     for folder in _folders():
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "sfumato-kernels.stamp").write_text(_identity(), encoding="ascii")
+            (folder / _STAMP).write_text(_identity(), encoding="ascii")
             break
         except OSError:
             continue
     _ready = True
     return len(kernels)
+
+
+def remove() -> int:
+    """Remove every compiled kernel of this installation and the stamps, which uninstalling leaves; returns how many files."""
+    global _ready
+    import numba
+
+    left = [folder / name for folder in _folders() for name in (_STAMP, _TOLD)]
+    for entry in every_kernel():
+        cache = Path(str(numba.njit(cache=True)(entry.plain).stats.cache_path))
+        source = Path(entry.plain.__code__.co_filename).stem
+        left += cache.glob(f"{source}.{entry.plain.__qualname__}-*.nb[ic]")  # of every version of Python
+        entry._chosen = None
+    removed = sum(map(_removed, dict.fromkeys(left)))
+    for folder in {path.parent for path in left} - {_HERE}:
+        with suppress(OSError):  # somebody else's files are in it
+            folder.rmdir()
+    _ready = False
+    return removed
+
+
+def tell_of_warm() -> None:
+    """Say once for an installation that its kernels can be compiled, where they can be and are not."""
+    global _told
+    if _told or os.environ.get("SFUMATO_KERNELS") == "numpy" or available():
+        return
+    _told = True
+    identity = _identity()
+    if any(_read(folder, _TOLD) == identity for folder in _folders()):
+        return
+    folder = _folders()[-1]
+    with suppress(OSError):  # then the next process says it again
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _TOLD).write_text(identity, encoding="ascii")
+    notify(
+        "the numerical kernels are not compiled for this installation, so NumPy computes the same numbers more slowly. Run "
+        "`sfumato warm` once. This is said once",
+        NotCompiled,
+    )
 
 
 def every_kernel() -> list[Kernel[..., Any]]:  # each returns what it does
@@ -128,12 +174,20 @@ def _processor() -> str:
 
 
 def _folders() -> list[Path]:
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     return [_HERE / "__pycache__", cache / "sfumato"]
 
 
-def _read(folder: Path) -> str:
+def _read(folder: Path, name: str = _STAMP) -> str:
     try:
-        return (folder / "sfumato-kernels.stamp").read_text(encoding="ascii")
+        return (folder / name).read_text(encoding="ascii")
     except OSError:
         return ""
+
+
+def _removed(path: Path) -> bool:
+    try:
+        path.unlink()
+    except OSError:
+        return False
+    return True

@@ -14,5 +14,6 @@ from sfumato.ledger.accounts import Spending as Spending
 from sfumato.ledger.unit_changes import Uncovered as Uncovered
 from sfumato.ledger.unit_changes import UnitChange as UnitChange
 from sfumato.ledger.verification import VerifyReport as VerifyReport
+from sfumato.ledger.withdrawals import Withdrawal as Withdrawal
 
 NAMES: dict[str, str]

@@ -23,7 +23,7 @@ from sfumato.core.plain_data import PlainDict
 
 FORMAT = "sfumato-ledger-1"
 
-EntryKind = Literal["grant", "reserve", "commit", "rollback", "release", "note", "unit", "version"]
+EntryKind = Literal["grant", "reserve", "commit", "rollback", "release", "note", "unit", "version", "withdrawal"]
 KINDS: tuple[str, ...] = get_args(EntryKind)
 
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -92,6 +92,11 @@ def genesis(identity: str) -> str:
 def is_hash(text: str) -> bool:
     """True for the text form of a SHA-256 hash."""
     return _HASH.fullmatch(text) is not None
+
+
+def withdrawal_token(release: str) -> str:
+    """The token of the one entry that withdraws the release with that hash."""
+    return f"withdrawal-{release}"
 
 
 def payload_text(payload: Mapping[str, object]) -> str:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 from sfumato.core.errors import InputError
 from sfumato.ledger.answers import ChargedAnswers
 from sfumato.ledger.budgets import Budgets
-from sfumato.ledger.chain import Entry, EntryKind, Head, checked_name
+from sfumato.ledger.chain import Entry, EntryKind, Head, checked_name, withdrawal_token
 from sfumato.ledger.transactions import Clock, check_selected, end_of
 from sfumato.ledger.versions import DataVersion, Seen, history, seen_in
+from sfumato.ledger.withdrawals import Withdrawal, named_release, settled_reason
 
 if TYPE_CHECKING:
     from sfumato.ledger.verification import VerifyReport
@@ -83,7 +84,8 @@ class Ledger(Budgets, ChargedAnswers):
     # Releases and notes
 
     def enter_release(self, dataset: str, payload: Mapping[str, object], *, token: str) -> Entry:
-        """Enter a release. Entering it again with the same token returns the first entry and adds none."""
+        """Enter a release. Entering it again with the same token returns the first entry and adds none. One that was withdrawn
+        and is released again gets an entry of its own, which counts."""
         return self._enter_once("release", dataset, payload, token)
 
     def note(self, dataset: str, payload: Mapping[str, object], *, token: str) -> Entry:
@@ -105,8 +107,37 @@ class Ledger(Budgets, ChargedAnswers):
         return history(self.entries(dataset, "version"))
 
     def releases(self, dataset: str) -> list[Entry]:
-        """All releases of a dataset, oldest first."""
+        """All releases of a dataset, oldest first, those too that were withdrawn."""
         return self.entries(dataset, "release")
+
+    # Releases that were never given away
+
+    def withdraw(self, release: str, reason: str, *, dataset: str | None = None) -> Entry:
+        """State that a release of rows was never given to anybody; the ids are those of `releases`, or how one begins.
+
+        The release is then not combined with later ones, and every later certificate about its dataset repeats the statement as
+        the owner's, which nobody can verify. Do not withdraw what was given away and called back: whoever has had it keeps what
+        it tells. A private result cannot be withdrawn: what it cost never returns. `dataset`, where it is named, must be that of
+        the release.
+        """
+        check_selected(dataset)
+        stated = settled_reason(reason)
+        with self._writing() as tables:
+            entry = named_release(tables, release, dataset)
+            payload = {"release": entry.hash, "reason": stated}
+            return self._append(tables, "withdrawal", entry.dataset, payload, token=withdrawal_token(entry.hash))
+
+    def withdrawable(self, release: str, *, dataset: str | None = None) -> Entry:
+        """The release that an id names, refused as `withdraw` refuses it; nothing is entered."""
+        check_selected(dataset)
+        with self._reading() as tables:
+            return named_release(tables, release, dataset)
+
+    def withdrawals(self, dataset: str | None = None) -> list[Withdrawal]:
+        """What was withdrawn, all or of one dataset, oldest first."""
+        check_selected(dataset)
+        with self._reading() as tables:
+            return [Withdrawal.of(entry) for entry in tables.entries(dataset, "withdrawal")]
 
     # The chain
 

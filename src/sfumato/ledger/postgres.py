@@ -13,7 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.errors import LedgerError, raise_alone
+from sfumato.core.errors import LedgerError, NoLedger, raise_alone
+from sfumato.core.extras import require_extra
 from sfumato.ledger.chain import FORMAT
 from sfumato.ledger.store import DEFINITIONS, LATER_INDICES, Tables
 
@@ -109,6 +110,7 @@ class PostgresStore:
                 yield Tables(self)
 
     def _connect(self) -> psycopg.Connection[Any]:
+        require_extra("psycopg", "postgres", "a ledger in PostgreSQL")
         import psycopg
 
         with self._explained():
@@ -134,7 +136,7 @@ class PostgresStore:
                 self._add_later_indices()
                 return
             if self._read_only:
-                raise LedgerError(f"there is no ledger in {self.description}")
+                raise NoLedger(f"there is no ledger in {self.description}")
             self.run("SELECT pg_advisory_xact_lock(?)", (_CREATION_LOCK,))
             if self._exists():  # another process was faster
                 return
@@ -184,6 +186,7 @@ class PostgresStore:
 
 def redacted(url: str) -> str:
     """The URL without user, password and options."""
+    require_extra("psycopg", "postgres", "a ledger in PostgreSQL")
     import psycopg
     from psycopg.conninfo import conninfo_to_dict
 

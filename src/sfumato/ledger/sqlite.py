@@ -16,7 +16,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from sfumato.core.errors import LedgerError, raise_alone
+from sfumato.core.errors import LedgerError, NoLedger, raise_alone
+from sfumato.core.platforms import flags
 from sfumato.ledger.chain import FORMAT
 from sfumato.ledger.store import DEFINITIONS, LATER_INDICES, VERSION, Tables
 
@@ -26,6 +27,7 @@ PATIENCE = 30.0
 #: lock is free: with 16 writers that costs a quarter of the throughput and keeps the unlucky waiting.
 FIRST_WAIT, LONGEST_WAIT = 0.0005, 0.004
 
+_NEW = flags("O_CREAT", "O_EXCL", "O_RDWR", "O_CLOEXEC")
 _APPEND_ONLY = tuple(
     f"CREATE TRIGGER entries_no_{verb} BEFORE {verb} ON entries BEGIN SELECT RAISE(ABORT, 'append only'); END"
     for verb in ("UPDATE", "DELETE")
@@ -64,7 +66,7 @@ class SqliteStore:
         if not read_only:
             self._create_file()
         elif not self._path.is_file():
-            raise LedgerError(f"there is no ledger at {self.description}")
+            raise NoLedger(f"there is no ledger at {self.description}")
         if not self._path.is_file():  # what is written to a device is lost
             raise LedgerError(f"the ledger {self.description} is not a plain file. Name another file.")
         self._connection = self._connect()
@@ -163,7 +165,7 @@ class SqliteStore:
 
     def _create_file(self) -> None:
         try:
-            descriptor = os.open(self._path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            descriptor = os.open(self._path, _NEW, 0o600)
         except FileExistsError:
             return
         except OSError as error:
@@ -204,7 +206,7 @@ class SqliteStore:
             self._add_later_indices(connection)
             return
         if self._read_only:
-            raise LedgerError(f"{self.description} is an empty file, not a ledger")
+            raise NoLedger(f"{self.description} is an empty file, not a ledger")
         self._switch_to_write_ahead_log(connection)
         connection.execute("BEGIN IMMEDIATE")
         try:

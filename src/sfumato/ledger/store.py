@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from sfumato.core.errors import LedgerError
 from sfumato.ledger.accounts import EVERYBODY, Account, Protected, Spend, Spending
 from sfumato.ledger.amounts import LossAmount
-from sfumato.ledger.chain import Entry, Head
+from sfumato.ledger.chain import Entry, Head, withdrawal_token
 from sfumato.ledger.unit_changes import UnitChange
 
 VERSION = 1
@@ -125,6 +125,17 @@ class Tables:
         """The entry with that token."""
         return self._entry("WHERE token = ?", (token,))
 
+    def withdrawal(self, release: str) -> Entry | None:
+        """The entry that withdrew a release."""
+        entry = self.by_token(withdrawal_token(release))
+        return entry if entry is not None and entry.kind == "withdrawal" else None
+
+    def token_in_force(self, token: str) -> str:
+        """The token under which a release is entered: one that was withdrawn and is released again is another entry."""
+        while (entry := self.by_token(token)) is not None and self.withdrawal(entry.hash) is not None:
+            token = f"again-{entry.hash}"
+        return token
+
     def by_sequence(self, sequence: int) -> Entry | None:
         """The entry at that place."""
         return self._entry("WHERE sequence = ?", (sequence,))
@@ -132,6 +143,12 @@ class Tables:
     def by_hash(self, digest: str) -> Entry | None:
         """The entry with that hash."""
         return self._entry("WHERE hash = ? ORDER BY sequence LIMIT 1", (digest,))
+
+    def beginning(self, digits: str) -> list[Entry]:
+        """Entries whose hash begins so: two at most, which shows that there are several."""
+        after = f"{digits[:-1]}{chr(ord(digits[-1]) + 1)}"
+        where = f"SELECT {_ENTRY} FROM {{t}}entries WHERE hash{{c}} >= ? AND hash{{c}} < ? ORDER BY sequence LIMIT 2"  # noqa: S608
+        return [Entry(*row) for row in self._run(where, (digits, after))]
 
     def entries(self, dataset: str | None = None, kind: str | None = None) -> Iterator[Entry]:
         """Entries in order, a page at a time, all or of one dataset and kind."""

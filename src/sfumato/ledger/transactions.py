@@ -64,6 +64,7 @@ class Transactions:
     def _enter_once(self, kind: EntryKind, dataset: str, payload: Mapping[str, Any], token: str) -> Entry:
         check_names(dataset=dataset, token=token)
         with self._writing() as tables:
+            token = tables.token_in_force(token) if kind == "release" else token
             entry = tables.by_token(token)
             if entry is None:
                 return self._append(tables, kind, dataset, payload, token=token)

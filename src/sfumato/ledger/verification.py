@@ -13,10 +13,11 @@ from typing import Any
 from sfumato.core.errors import SfumatoError
 from sfumato.ledger.accounts import EVERYBODY, Account, Protected, Spend, agreed, restated
 from sfumato.ledger.amounts import LossAmount
-from sfumato.ledger.chain import KINDS, Entry, Head, genesis, is_hash
+from sfumato.ledger.chain import KINDS, Entry, Head, genesis, is_hash, withdrawal_token
 from sfumato.ledger.store import Tables
 from sfumato.ledger.unit_changes import Uncovered, UnitChange, carried, changed, opened, uncovered
 from sfumato.ledger.versions import Seen
+from sfumato.ledger.withdrawals import is_charged, settled_reason
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class _Replay:
         self.answered: set[tuple[str, str, str]] = set()
         self.protected: dict[str, Protected] = {}
         self.changes: dict[str, tuple[UnitChange, ...]] = {}
+        self.released: dict[str, tuple[str, bool]] = {}
+        self.withdrawn: set[str] = set()
         self.notes: list[str] = []
 
     def take(self, entry: Entry) -> None:
@@ -88,6 +91,10 @@ class _Replay:
             self._change(entry, payload)
         elif entry.kind == "version":
             Seen(**payload)
+        elif entry.kind == "release":
+            self.released[entry.hash] = (entry.dataset, is_charged(payload))
+        elif entry.kind == "withdrawal":
+            self._withdraw(entry, payload)
 
     def balances(self) -> dict[tuple[str, str], Account]:
         """The accounts with what they protect."""
@@ -118,6 +125,16 @@ class _Replay:
                 f"entry {entry.sequence:,} corrected the most rows of one {stated.unit} on dataset '{dataset}' from "
                 f"{earlier[-1].most:,} to {most:,}, which gave budget back: rightly only if no unit ever had more"
             )
+
+    def _withdraw(self, entry: Entry, payload: dict[str, Any]) -> None:
+        """A release of this dataset that nothing was charged for, once, with a reason."""
+        release, reason = payload["release"], payload["reason"]
+        sound = set(payload) == {"release", "reason"} and settled_reason(reason) == reason and not entry.analyst
+        if not sound or entry.token != withdrawal_token(release) or self.released.get(release) != (entry.dataset, False):
+            raise ValueError("not a withdrawal")
+        if release in self.withdrawn:
+            raise ValueError("a second withdrawal")
+        self.withdrawn.add(release)
 
     def _state(self, dataset: str, stated: Protected | None) -> None:
         if stated is not None:
@@ -227,7 +244,7 @@ def _replayed(entry: Entry, replay: _Replay) -> None:
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError, SfumatoError):
         raise _Damage(
             entry.sequence,
-            f"entry {entry.sequence} cannot have happened: it breaks the rules of grants, spends and answers",
+            f"entry {entry.sequence} cannot have happened: it breaks the rules of grants, spends, answers and withdrawals",
         ) from None
 
 

@@ -24,7 +24,7 @@ from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.outcome import Outcome
 from sfumato.core.params import parameters, require
 from sfumato.core.plain_data import Plain
-from sfumato.core.progress import Progress, silent
+from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.core.randomness import Randomness
 from sfumato.core.ranges import ColumnNames, Each, Text
 from sfumato.data.masked import Masked
@@ -117,9 +117,14 @@ class Mask(Declared, ABC):
         return ("information_loss",), ("nearest_record" if self.synthetic else "disclosure_risk",)
 
     def apply(
-        self, data: TableLike, *, randomness: Randomness | None = None, seed: int | str | None = None, progress: Progress = silent
+        self,
+        data: TableLike,
+        *,
+        randomness: Randomness | None = None,
+        seed: int | str | None = None,
+        progress: ProgressLike = silent,
     ) -> Outcome[Masked]:
-        """Mask the data; with a `seed` the same data give the same result on every run."""
+        """Mask the data; with a `seed` the same data give the same result on every run. `progress=True` shows a bar."""
         require(randomness is None or seed is None, "pass randomness or a seed, not both")
         source = microdata(data)
         people = read_once(source)
@@ -127,10 +132,11 @@ class Mask(Declared, ABC):
         records, groups, parts = self.checked(people, table)
         draws = Draws(randomness if randomness is not None else sources.default(seed))
         changes = []
-        for position, (part, rows) in enumerate(zip(parts, groups, strict=True)):
-            progress("masking", position, len(groups))
-            changes.append(self.change(part, draws, Context(people, table, rows, progress)))
-        progress("masking", len(groups), len(groups))
+        with shown(progress) as receiver:
+            for position, (part, rows) in enumerate(zip(parts, groups, strict=True)):
+                receiver("masking", position, len(groups))
+                changes.append(self.change(part, draws, Context(people, table, rows, receiver)))
+            receiver("masking", len(groups), len(groups))
         outcome = self._outcome(people, table, records, groups, changes)
         if people is source:
             return outcome

@@ -95,8 +95,9 @@ def _places(release: Release[Content], folder: str | Path | None) -> list[str]:
     lines = [f"ledger    entry {release.certificate.ledger[:16]}…" if release.entered else "ledger    not entered"]
     if folder is not None:
         place = Path(folder)
+        public = "of a draft: not to give away" if release.certificate.draft else "to give away"
         lines += [
-            f"look      {place / 'owner' / 'card.html'} (yours), {place / 'public' / 'card.html'} (to give away)",
+            f"look      {place / 'owner' / 'card.html'} (yours), {place / 'public' / 'card.html'} ({public})",
             f"verify    sfumato verify {shlex.quote(str(place))}",
         ]
     return lines

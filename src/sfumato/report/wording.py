@@ -75,8 +75,11 @@ ALL_LIMITS = (
 def verdict_sentence(certificate: Certificate) -> tuple[str, str]:
     """What is guaranteed in one sentence, and its style: good, warn or bad."""
     if not certificate.claims:
-        return "Nothing is guaranteed about this release.", "warn"
+        said = "A draft, not a release, and not to be given away. " if certificate.draft else ""
+        return f"{said}Nothing is guaranteed about this release.", "warn"
     promised = "; ".join(_promise(claim) for claim in certificate.claims)
+    if certificate.draft and certificate.holds:
+        return f"A draft, not a release, and not to be given away. As a release it would promise: {promised}.", "warn"
     if not certificate.private and all(claim.evidence == "process" for claim in certificate.claims):
         return f"A demonstration, not a private release: its noise was seeded. With secret noise: {promised}.", "warn"
     broken = [claim for claim in certificate.claims if not claim.holds]

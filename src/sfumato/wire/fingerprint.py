@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core.certificate import canonical
 from sfumato.core.errors import SourceError
 from sfumato.core.plain_data import Plain
+from sfumato.core.platforms import NO_LINK, READ
 
 if TYPE_CHECKING:
     import numpy as np
@@ -264,10 +265,10 @@ class FileDigest:
 
 def sha256_file(path: str | os.PathLike[str], *, limit: int | None = None, follow_links: bool = True) -> FileDigest:
     """Digest a plain file without reading it into memory; refused when it is longer than `limit` bytes."""
-    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
+    how = READ if follow_links else READ | NO_LINK
     name = os.path.basename(os.fspath(path))
     try:
-        with open(os.open(path, flags), "rb") as file:
+        with open(os.open(path, how), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise SourceError(f"'{name}' is not a plain file")
             digest, length = hashlib.sha256(), 0

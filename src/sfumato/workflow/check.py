@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from sfumato.core.errors import InputError, ParameterError, forgetting
+from sfumato.core.errors import InputError, ParameterError, forgetting, notify
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.params import parameters
 from sfumato.core.plain_data import Plain, PlainDict
@@ -223,6 +223,7 @@ def check(
     if reference is None:
         promised, more = _against_released(promised)
         notices += more
+    notify(notices)
     examined = ExaminedTable(rows, roles, reference, None if population is None else _raw(population, others))
     return TableCheck(
         guarantees=promised,

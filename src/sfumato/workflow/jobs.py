@@ -23,6 +23,12 @@ from sfumato.core.stopping import end_with_parent
 from sfumato.core.temporary import memory_file
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
+from sfumato.kernels.compiled import tell_of_warm
+
+
+def can_share_rows() -> bool:
+    """Whether a process can hand an open file to those it starts, as in_processes does."""
+    return os.name == "posix"
 
 
 def in_processes(worker: str, people: Microdata, about: Plain, jobs: Sequence[Plain], count: int) -> Iterator[tuple[int, Plain]]:
@@ -35,6 +41,7 @@ def in_processes(worker: str, people: Microdata, about: Plain, jobs: Sequence[Pl
     lines = [json.dumps(job) for job in jobs]
     for place in range(len(lines)):
         waiting.put(place)
+    tell_of_warm()  # nobody hears the workers
     with _shared_rows(people) as rows, _workers(worker, rows, people.schema, about, count) as processes:
         for process in processes:
             threading.Thread(target=_feed, args=(process, lines, waiting, ended), daemon=True).start()

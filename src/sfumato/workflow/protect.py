@@ -5,7 +5,6 @@ Check the request, let the method change the rows, bring them into one form and 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,21 +13,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.core import randomness as sources_of_randomness
-from sfumato.core.errors import InputError, ParameterError, forgetting
+from sfumato.core.errors import ParameterError, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.params import require
 from sfumato.core.plain_data import Plain
-from sfumato.core.progress import Progress, silent
+from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
 from sfumato.report.checklist import answers_of
-from sfumato.workflow.contents.base import DEMONSTRATION, Content, Draft, Promise
+from sfumato.workflow.contents.base import DEMONSTRATION, Content, Promise, Submission
 from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.contents.stored_rows import StoredRows
 from sfumato.workflow.publishing.claims import References, each_once
 from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, released_schema
 from sfumato.workflow.publishing.publish import publish
+from sfumato.workflow.publishing.saving import asked_destination
 from sfumato.workflow.publishing.scoring import Attacked, Checks, Measured
 from sfumato.workflow.release import Release
 from sfumato.workflow.verifying.stated.transparency import HIDDEN_POPULATION, PUBLIC_POPULATION, SAMPLE
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from sfumato.anonymity.search.base import Search
     from sfumato.core.randomness import Randomness
     from sfumato.engines.sources import TableLike
-    from sfumato.engines.staging.destinations import Destination
     from sfumato.ledger.ledger import Ledger
     from sfumato.masking.base import Mask
     from sfumato.report.content import Answer
@@ -65,6 +64,7 @@ class ReleaseRequest:
     progress: Progress = field(default=silent, repr=False)
     in_engine: bool = False  # no row may come into this process
     sampled_of: int | None = None  # how many records there were, where a sample of them is protected
+    draft: bool = False  # made to be looked at: nothing is entered
 
     @property
     def by_frequency(self) -> list[str]:
@@ -82,7 +82,7 @@ class ReleaseRequest:
         """Roles and types of the rows that are published."""
         return released_schema(self.plan.schema, table)
 
-    def draft(
+    def submission(
         self,
         content: C,
         guarantees: Iterable[Guarantee],
@@ -92,19 +92,20 @@ class ReleaseRequest:
         *,
         notices: tuple[str, ...] = (),
         other_values: Collection[str] = (),
-    ) -> Draft[C]:
-        """The draft of what a method made: its rows, and what is promised and told about them. Columns with `other_values` show
-        other ones than the records behind them had."""
+    ) -> Submission[C]:
+        """What a method made, to be published: its rows, and what is promised and told about them. Columns with `other_values`
+        show other ones than the records behind them had."""
         private = self.randomness.private
         sample = {} if self.sampled_of is None else {"sample": SAMPLE}
         owners = {} if self.sampled_of is None else {"sample": f"{len(self.people):,} of {self.sampled_of:,} records"}
         notices = (*notices, *sample.values(), *_notices_about(content, self.plan, other_values))
-        return Draft(
+        return Submission(
             content=content,
             promises=tuple(Promise(each) for each in guarantees),
             method=method,
             randomness=self.randomness.description,
             private=private,
+            draft=self.draft,
             fingerprint=self.references.original_digest,
             transparency={
                 **transparency,
@@ -146,7 +147,8 @@ def protect(
     sign: Path | str | None = None,
     memory: int | str | None = None,
     sample: int | None = None,
-    progress: Progress = silent,
+    draft: bool = False,
+    progress: ProgressLike = silent,
 ) -> Release[Rows | StoredRows]:
     """Protect a table and certify what was reached.
 
@@ -174,10 +176,15 @@ def protect(
 
     `sample` protects so many of the records in this process, drawn uniformly by the engine that holds them; the release says that
     it is a sample, and `details` of how many.
+
+    A `draft` is made to be looked at: it is measured and compared with earlier releases like any other, nothing is entered in the
+    ledger, and certificate, cards and `verify` call it a draft. Make the release without it before anything is given away.
+
+    `progress=True` shows a bar in a terminal or a notebook.
     """
     from sfumato.masking.base import Mask
     from sfumato.wire.keys import owner_key_of
-    from sfumato.workflow.publishing.masked_rows import masked_rows
+    from sfumato.workflow.publishing.masked_rows import masked_rows, refuse_too_many_records
     from sfumato.workflow.publishing.recoded_rows import recoded_rows
 
     chosen, promised = _stated_method(method), each_once(_stated_guarantees(guarantees, k))
@@ -185,7 +192,7 @@ def protect(
     described = any(each is not None for each in columns.values())
     source = _described(data, schema, columns) if described else microdata_of(data, schema)
     register = population_of(population, source.schema, public=population_public)
-    place = _destination(destination, table_name, source, overwrite=overwrite, sign=sign, memory=memory)
+    place = asked_destination(destination, table_name, source, overwrite=overwrite, sign=sign, memory=memory, draft=draft)
     require(sample is None or place is None, "a sample is protected in this process: leave destination= or sample= out")
     randomness, sampled_of = sources_of_randomness.default(seed), None
     if sample is not None:
@@ -195,8 +202,8 @@ def protect(
         source, sampled_of = sample_of(source, sample, randomness)
     in_memory = isinstance(chosen, Mask) and place is None
     if in_memory:
-        _refuse_too_many_records(source)
-    with _held(source, register, in_memory=in_memory) as (people, compared):
+        refuse_too_many_records(source)
+    with shown(progress) as receiver, _held(source, register, in_memory=in_memory) as (people, compared):
         plan = plan_columns(people, promised, population=compared is not None, masked=isinstance(chosen, Mask))
         check_size(len(people), promised)
         owner_key = owner_key_of(key, randomness)
@@ -214,9 +221,10 @@ def protect(
             randomness,
             recipe or {},
             stated,
-            progress,
+            receiver,
             in_engine=place is not None,
             sampled_of=sampled_of,
+            draft=draft,
         )
         if place is not None:
             from sfumato.workflow.publishing.forecast import memory_of
@@ -225,55 +233,10 @@ def protect(
             limit, signed = memory_of(memory), None if sign is None else Path(sign)
             return store(request, chosen, place, ledger=ledger, checks=checks, overwrite=overwrite, sign=signed, memory=limit)
         if isinstance(chosen, Mask):
-            draft = masked_rows(request, chosen, source.relation)
+            submission = masked_rows(request, chosen, source.relation)
         else:
-            draft = recoded_rows(request, chosen)
-        return publish(draft, ledger, checks=checks, progress=progress)
-
-
-def _destination(
-    destination: str | Path | None,
-    table_name: str | None,
-    source: Microdata,
-    *,
-    overwrite: bool,
-    sign: Path | str | None,
-    memory: int | str | None,
-) -> Destination | None:
-    """Where the engine writes the rows, checked before the long work; None where they come into this process."""
-    if destination is None:
-        spare = {"table_name": table_name, "overwrite": overwrite, "sign": sign, "memory": memory}
-        named = [name for name, value in spare.items() if value]
-        require(not named, f"{', '.join(named)} is about a destination: pass destination= as well, or save the release")
-        return None
-    from sfumato.engines.staging.destinations import ParquetFolder, check_destination, destination_of
-    from sfumato.workflow.publishing.appearing import check_place
-    from sfumato.workflow.publishing.forecast import memory_of
-    from sfumato.workflow.publishing.saving import signing_key
-
-    memory_of(memory)
-    signing_key(None if sign is None else Path(sign))
-    place = destination_of(destination, table_name, overwrite=overwrite)
-    if isinstance(place, ParquetFolder):
-        require(
-            not set("*?[]{}") & set(str(place.path)),
-            "a folder whose name has *, ?, [ or { cannot be read back by its files; choose another destination",
-        )
-        check_place(Path(os.path.abspath(place.path)), overwrite=overwrite)
-    else:
-        check_destination(place, source.relation)
-    return place
-
-
-def _refuse_too_many_records(source: Microdata) -> None:
-    """A mask in this process holds every record, several times over."""
-    from sfumato.masking.engine_rows import MOST_RECORDS
-
-    if source.relation.engine != "memory" and len(source) > MOST_RECORDS:
-        raise InputError(
-            f"the table has {len(source):,} records, and a mask in this process takes at most {MOST_RECORDS:,}. Let the engine "
-            "mask them (destination=, --destination), or mask a uniform sample (sample=100_000, --sample 100000)."
-        )
+            submission = recoded_rows(request, chosen)
+        return publish(submission, ledger, checks=checks, progress=receiver)
 
 
 def mask(

@@ -6,7 +6,6 @@ folder; all faults are reported at once; names are looked up in the public table
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -16,10 +15,10 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import ConfigDict, Field, ValidationError, field_validator
 
 from sfumato.core import registry
-from sfumato.core.errors import RecipeError, SfumatoError, all_at_once, forgetting
+from sfumato.core.errors import RecipeError, SfumatoError, all_at_once, forgetting, notify
 from sfumato.core.owner_files import load_toml, readable
 from sfumato.core.plain_data import Plain, PlainDict
-from sfumato.core.progress import Progress, silent
+from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.data.frozen import Frozen, ReadingField
 from sfumato.data.schema import Schema
 from sfumato.data.texts.reading import PLAIN, Reading
@@ -34,9 +33,8 @@ if TYPE_CHECKING:
     from sfumato.workflow.release import Release
 
 LEDGER = "sfumato-ledger.db"
-#: Keys that say where this release went: a recipe that is kept with it goes elsewhere.
-_PLACES_OF_THIS_RELEASE = ("output", "overwrite", "write", "destination", "destination_table", "memory")
-_LOG = logging.getLogger("sfumato")
+#: Keys that say where this release went, or that it was a draft: a recipe that is kept with it makes a release elsewhere.
+_OF_THIS_RELEASE = ("draft", "output", "overwrite", "write", "destination", "destination_table", "memory")
 
 
 class RecipeChecks(Frozen):
@@ -78,7 +76,7 @@ class Recipe(Frozen):
     engine that holds the table write the rows itself, into a folder or into the table `destination_table` of a database, with
     no row in this process; `memory` is what the cells of the table may take here. `engine` says where a file is read,
     and `read` how, over what the schema says.
-    `sample` protects so many of the records in this process.
+    `sample` protects so many of the records in this process. A `draft` is made to be looked at, and entered nowhere.
     """
 
     model_config = ConfigDict(populate_by_name=True)
@@ -104,6 +102,7 @@ class Recipe(Frozen):
     format: Literal["parquet", "csv"] = "parquet"
     overwrite: bool = False
     ledger: str | bool = LEDGER
+    draft: bool = False
     seed: int | str | None = None
     sign: str | None = None
     key: str | None = None
@@ -116,7 +115,7 @@ class Recipe(Frozen):
 
     @classmethod
     @forgetting()
-    def load(cls, path: str | Path, *, notice: Callable[[str], object] = _LOG.warning) -> Recipe:
+    def load(cls, path: str | Path, *, notice: Callable[[str], object] = notify) -> Recipe:
         """Read a recipe from a TOML file; `notice` hears of parameters that had another name when it was written."""
         file = Path(path)
         content = load_toml(file, RecipeError, "recipe", "docs/recipes.md shows one to start from.")
@@ -161,8 +160,12 @@ class Recipe(Frozen):
 
         return tuple(registry.make("attack", entry) for entry in self.checks.attacks)
 
-    def run(self, progress: Progress = silent) -> Release[Rows | StoredRows]:
-        """Make the release and, where the recipe names an output, save it there."""
+    def run(self, progress: ProgressLike = silent) -> Release[Rows | StoredRows]:
+        """Make the release and, where the recipe names an output, save it there; `progress=True` shows a bar."""
+        with shown(progress) as receiver:
+            return self._run(receiver)
+
+    def _run(self, progress: Progress) -> Release[Rows | StoredRows]:
         from sfumato.engines.sources import read
         from sfumato.engines.write import check_destination
         from sfumato.workflow.protect import protect
@@ -200,6 +203,7 @@ class Recipe(Frozen):
             key=None if self.key is None else Path(self.place(self.key)),
             recipe=self.kept(),
             sample=self.sample,
+            draft=self.draft,
             progress=progress,
             **stored,
         )
@@ -215,6 +219,8 @@ class Recipe(Frozen):
 
     def _refuse_what_does_not_fit_a_destination(self) -> None:
         """Keys that contradict each other about where rows go, all at once."""
+        from sfumato.workflow.publishing.saving import DRAFT_IN_A_DATABASE
+
         if self.destination is None:
             spare = [name for name in ("destination_table", "memory") if getattr(self, name) is not None]
             faults = [f"{name} is about a destination: name one, or leave it out" for name in spare]
@@ -225,6 +231,8 @@ class Recipe(Frozen):
                 faults.append("destination is the folder of the whole release: leave output (-o) out")
             if self.format != "parquet":
                 faults.append("with a destination rows are written as Parquet, or into a table: leave format out")
+        if self.draft and self.write is not None:
+            faults.append(f"write: {DRAFT_IN_A_DATABASE}")
         all_at_once(RecipeError, "where rows go", faults)
 
     def destination_folder(self) -> Path | None:
@@ -264,7 +272,7 @@ class Recipe(Frozen):
     def kept(self) -> PlainDict:
         """The recipe as it is kept with the owner's files, where it runs as it is: beside the schema, other files by their whole
         path, and without the places that this release went to."""
-        listed = {name: value for name, value in self.to_mapping().items() if name not in _PLACES_OF_THIS_RELEASE}
+        listed = {name: value for name, value in self.to_mapping().items() if name not in _OF_THIS_RELEASE}
         ledger = self.ledger_place()
         places: dict[str, str] = {name: listed[name] for name in ("data", "population", "sign", "key") if name in listed}
         places |= {} if ledger is None else {"ledger": without_secrets(ledger)}

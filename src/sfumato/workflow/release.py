@@ -84,7 +84,7 @@ class Release(Generic[C]):
         shape = counted(len(self), "row") if hasattr(self.data, "num_rows") else "plain data"
         promises = [f"{name} = {value:.6g}" for name, value in stated.measured.items() if value is not None]
         promises = promises or [claim.promised for claim in stated.claims] or [str(stated.method.get("name"))]
-        seeded = "" if stated.private else ", a demonstration"
+        seeded = f"{'' if stated.private else ', a demonstration'}{', a draft' if stated.draft else ''}"
         return f"Release('{shorten(stated.dataset, 60)}', {shape}, {shorten(', '.join(promises), 300)}{seeded})"
 
     def _repr_html_(self) -> str:
@@ -131,31 +131,43 @@ class Release(Generic[C]):
         """True when a ledger has an entry of the release, or of what was charged for it."""
         return self.published.ledger != NOT_ENTERED
 
-    def to_pandas(self) -> Any:  # a pandas DataFrame, which is not a dependency
-        """The released rows as a pandas DataFrame."""
-        self._refuse_without_rows()
-        return self.data.to_pandas()
+    def to_pandas(self, *, intervals: bool = False) -> Any:  # a pandas DataFrame, which is not a dependency
+        """The released rows as a pandas DataFrame: a column that shows numbers alone has numbers, any other one texts.
+        Whole numbers that were taken for codes, because nobody declared them, are numbers again.
+
+        `intervals` turns texts such as `[30, 40)` into `pandas.Interval`, closed on the sides that the texts mean.
+        """
+        from sfumato.data.pandas_frames import pandas_frame
+
+        self._refuse_unless_table()
+        owners = getattr(self.content, "owners", None)  # of rows about people
+        learnt = [] if owners is None else [n for n, c in owners.columns.items() if c.type == "category" and c.source == "data"]
+        codes = [name for name in learnt if name in self.data.column_names]
+        return pandas_frame(self.data, intervals=intervals, codes=codes)
 
     def to_polars(self) -> Any:  # a polars DataFrame, which is not a dependency
         """The released rows as a polars DataFrame."""
+        from sfumato.core.extras import require_extra
+
+        self._refuse_unless_table()
+        require_extra("polars", "polars", "to_polars()")
         import polars
 
-        self._refuse_without_rows()
         return polars.from_arrow(self.data)
 
     def head(self, n: int = 5) -> pa.Table:
         """The first `n` released rows, as they are published: an Arrow table."""
-        self._refuse_without_rows()
-        if not hasattr(self.data, "slice"):
-            raise Unsupported("this release is no table and has no rows; release.data holds what is published")
+        self._refuse_unless_table()
         require(type(n) is int and n >= 0, "head: n is a whole number of at least 0")
         rows: pa.Table = self.data.slice(0, min(n, self.data.num_rows))
         return rows
 
-    def _refuse_without_rows(self) -> None:
+    def _refuse_unless_table(self) -> None:
         from sfumato.workflow.publishing.saving import refuse_without_rows
 
         refuse_without_rows(self)
+        if not hasattr(self.data, "slice"):
+            raise Unsupported("this release is no table and has no rows; release.data holds what is published")
 
     def view(self, name: str = "release", *, register: TableLike = None) -> View[Any, Schema]:  # of any content
         """What an outsider of its folder has: the content, the roles of its columns, the published hierarchies and the
@@ -193,8 +205,9 @@ class Release(Generic[C]):
         from sfumato.workflow.publishing.saving import propose_signing, save_release
 
         key = None if sign is None else Path(sign)
+        if not self.published.draft:
+            propose_signing(key)
         self.note_saved(save_release(self, Path(folder), format, overwrite=overwrite, sign=key))
-        propose_signing(key)
         return Path(folder)
 
     def note_saved(self, certificate: Certificate) -> None:

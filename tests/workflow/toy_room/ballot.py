@@ -15,7 +15,7 @@ from sfumato.core.certificate import Claim
 from sfumato.core.params import parameters
 from sfumato.core.randomness import default
 from sfumato.data.schema import Schema
-from sfumato.workflow.contents.base import Content, Draft, Page, Promise, Saved
+from sfumato.workflow.contents.base import Content, Page, Promise, Saved, Submission
 from sfumato.workflow.publishing.appearing import write_bytes
 from sfumato.workflow.publishing.written_files import describe_bytes, pretty
 from sfumato.workflow.verifying.verification import Finding
@@ -31,13 +31,13 @@ class Ballot(Content):
     dataset: str = "unnamed"
 
     @classmethod
-    def drafted(cls, outcome, *, dataset, ledger, ledger_entry):
+    def submitted(cls, outcome, *, dataset, ledger, ledger_entry):
         if not any(isinstance(each, EnoughVotes) for each in outcome.claimed):
             return None
         promises = tuple(Promise(each) for each in outcome.claimed)
         source = default()
         content = cls(outcome.result, dataset or "unnamed")
-        return Draft(content, promises, outcome.method, source.description, source.private)
+        return Submission(content, promises, outcome.method, source.description, source.private)
 
     @property
     def data(self) -> Mapping[str, int]:

@@ -18,6 +18,7 @@ from sfumato.anonymity.search.base import Problem, Search
 from sfumato.anonymity.search.classes import canonical_cells, entry_totals, in_numeric_order, show
 from sfumato.anonymity.search.infeasible import as_classes, refuse
 from sfumato.anonymity.search.levels import coarsest
+from sfumato.anonymity.search.ranges import may_range
 from sfumato.core.errors import Unsupported
 from sfumato.core.progress import Progress
 from sfumato.data.class_table import ClassTable
@@ -42,12 +43,15 @@ class _Part:
 class Mondrian(Search):
     """Partition the space of quasi-identifiers; every region is a class. No record is suppressed.
 
-    Attributes with an order (numbers, dates, a declared order) are cut at the median and shown as ranges; the
-    others are cut over the children of their common ancestor and shown as that ancestor. `relaxed` lets records
-    that lie on the cut go to either side, which cuts more often; without it (`strict`) regions do not overlap.
+    Numbers and attributes with a declared order are cut at the median and shown as ranges, unless their owner declared a
+    hierarchy: a declared hierarchy is kept to, as by every search, and a text of digits is a code. These are cut over the
+    children of their common ancestor and shown as that ancestor. `ranges_everywhere` cuts every attribute that has an order,
+    as the literature does. `relaxed` lets records that lie on the cut go to either side, which cuts more often; without it
+    (`strict`) regions do not overlap.
     """
 
     relaxed: Annotated[bool, "records that lie on a cut may go to either side"] = False
+    ranges_everywhere: Annotated[bool, "ordered columns with a declared hierarchy, and codes of digits, show ranges too"] = False
 
     def solve(self, problem: Problem, progress: Progress) -> tuple[Recoding, dict[str, object]]:
         table = problem.table
@@ -61,7 +65,7 @@ class Mondrian(Search):
                 "Mondrian looks at regions with records alone, so it cannot promise everybody in the population a smallest "
                 "chance of presence; use Lattice, LocalRecoding or TopDown, or minimum = 0"
             )
-        ordered = np.array([_is_cut(table, a) for a in range(len(table.quasi))], dtype=np.bool_)
+        ordered = self._along(table)
         return self.cut_along(problem, ordered, progress), {"optimal": False}
 
     def cut_along(self, problem: Problem, ordered: NDArray[np.bool_], progress: Progress) -> Recoding:
@@ -95,6 +99,15 @@ class Mondrian(Search):
         # whoever looks people up in a register can read ranges of numbers alone
         readable = [promises.layout.population < 0 or in_numeric_order(tree) for tree in table.hierarchies]
         return show(problem, cell, first, count, klass, ordered & np.array(readable))
+
+    def _along(self, table: ClassTable) -> NDArray[np.bool_]:
+        """Which attributes are cut at values of their order; one with limited levels always keeps to its tree."""
+        if not self.ranges_everywhere:
+            return may_range(table, population=False)
+        return np.array(
+            [tree.ordered and name not in table.limits for name, tree in zip(table.quasi, table.hierarchies, strict=True)],
+            dtype=np.bool_,
+        )
 
     def _cut(self, problem: Problem, promises: Promises, part: _Part, ordered: NDArray[np.bool_]) -> list[_Part] | None:
         """The first allowed cut, widest attribute first."""
@@ -153,11 +166,6 @@ class Mondrian(Search):
     @staticmethod
     def _totals(problem: Problem, part: _Part) -> Int:
         return np.asarray(entry_totals(problem, part.cell, part.count).sum(axis=0))
-
-
-def _is_cut(table: ClassTable, a: int) -> bool:
-    """Whether an attribute is cut at values of its order; one with limited levels keeps to its tree."""
-    return table.hierarchies[a].ordered and table.quasi[a] not in table.limits
 
 
 def _halves(part: _Part, order: Int, cumulated: Int, half: int) -> list[_Part]:

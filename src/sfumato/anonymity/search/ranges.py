@@ -60,7 +60,8 @@ def widths(low: Real, high: Real) -> Real:
 
 
 def may_range(table: ClassTable, population: bool) -> NDArray[np.bool_]:
-    """Which attributes may show ranges of their own; whoever looks people up in a register can read ranges of numbers alone."""
+    """Which attributes may show ranges of their own, in every search that makes ranges: those for which the owner declared no
+    hierarchy, or allows it. Whoever looks people up in a register can read ranges of numbers alone."""
     return np.array(
         [
             name in table.free_ranges and (not population or in_numeric_order(tree))

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.errors import HierarchyError, all_at_once, forgetting
 from sfumato.core.plain_files import read_plain
+from sfumato.core.platforms import set_mode
 from sfumato.core.texts import counted
 from sfumato.data.texts.values import as_numbers, text_of
 
@@ -198,7 +199,7 @@ class Hierarchy:
     def save(self, path: str | Path, *, separator: str = ";", mode: int = 0o600) -> None:
         """Write the tree in file form; its values may be learnt from the data, so that it is its owner's unless `mode` says."""
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8", newline="") as out:
-            os.fchmod(out.fileno(), mode)
+            set_mode(out.fileno(), mode)
             csv.writer(out, delimiter=separator, lineterminator="\n").writerows(self.rows())
 
 

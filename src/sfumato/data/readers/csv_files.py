@@ -10,7 +10,6 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
-from sfumato.core.errors import ParameterError, SourceError
+from sfumato.core.errors import ParameterError, SourceError, notify
 from sfumato.data.readers.expanding import read_expanding
 from sfumato.data.readers.read_result import NAMED_BY_A_RECORD, RawTable, Unreadable, are_numbers, unique_names
 
@@ -84,7 +83,7 @@ def _read(raw: bytes, path: Path, where: str, options: CsvOptions) -> RawTable:
     notes = [f"separator {separator_name(separator)}, encoding {encoding}"]
     if are_numbers(names):
         notes.append(NAMED_BY_A_RECORD)
-        logging.getLogger("sfumato").warning("%s: %s; it is read as names, and they are published", where, NAMED_BY_A_RECORD)
+        notify(f"{where}: {NAMED_BY_A_RECORD}; it is read as names, and they are published")
     if empty:
         none = pa.chunked_array([pa.array([], pa.string())])
         return RawTable(tuple(header), tuple(none for _ in names), True, tuple(notes), form=form)

@@ -19,7 +19,7 @@ from sfumato.core.errors import ParameterError
 from sfumato.core.exact import Number, exact, rounded_to
 from sfumato.core.params import require
 from sfumato.core.plain_data import PlainDict
-from sfumato.core.progress import Progress, silent
+from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.dp.refute.confidence import epsilon_bound, lower_bound, upper_bound
 from sfumato.dp.refute.events import MOST_CANDIDATES, Candidate, search
 from sfumato.dp.refute.outputs import Outputs, Raised, kept
@@ -127,7 +127,7 @@ def refute(
     seconds: float = 20.0,
     vectorised: bool = False,
     confidence: float = CONFIDENCE,
-    progress: Progress = silent,
+    progress: ProgressLike = silent,
 ) -> Refutation:
     """Try to disprove that a function is (ε, δ)-differentially private, on one pair of neighbouring databases.
 
@@ -138,6 +138,7 @@ def refute(
 
     At most `samples` draws on each neighbour are made and about `seconds` are spent. The claim is called refuted while it
     is true with a chance of at most 1 - `confidence`. Choose the neighbours: the worst pair you can think of.
+    `progress=True` shows a bar.
 
     >>> refute(lambda rows: len(rows) + 10, neighbours=([1, 2, 3], [1, 2]), epsilon=1.0).refuted
     True
@@ -151,8 +152,9 @@ def refute(
     require(samples is None or samples >= 100, "samples is at least 100 on each neighbour")
     require(seconds > 0, "seconds is above 0")
     limit = samples or (VECTORISED_SAMPLES if vectorised else SAMPLES)
-    source = _Source(draw, (neighbours[0], neighbours[1]), vectorised, seconds, progress)
-    return _staged(source, limit, claimed, allowed, confidence)
+    with shown(progress) as receiver:
+        source = _Source(draw, (neighbours[0], neighbours[1]), vectorised, seconds, receiver)
+        return _staged(source, limit, claimed, allowed, confidence)
 
 
 def _staged(source: _Source, limit: int, epsilon: float, delta: float, confidence: float) -> Refutation:

@@ -156,7 +156,7 @@ def _share_of_limit() -> str | None:
         return None
     pa.set_memory_pool(pa.system_memory_pool())  # for a limit that was set after Arrow was loaded
     used = 0
-    with suppress(OSError, ValueError, IndexError):  # another system than Linux
+    with suppress(OSError, ValueError, IndexError, AttributeError):  # another system than Linux
         used = int(Path("/proc/self/statm").read_text().split()[5]) * os.sysconf("SC_PAGE_SIZE")
     return f"{max(limit - used, _LEAST_BYTES) // 2 // 1024}KiB"
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.errors import SourceError, Unsupported
 from sfumato.core.plain_files import sync_folder
+from sfumato.core.platforms import HAS_OWNERS
 
 if TYPE_CHECKING:
     import duckdb
@@ -85,7 +86,7 @@ def fresh_copy(path: Path, folder: Path, without: str | None = None) -> Iterator
             opened.execute("DETACH between")
             (folder / "between").unlink()
         os.chmod(fresh, stat.S_IMODE(about.st_mode))
-        if (about.st_uid, about.st_gid) != (os.geteuid(), os.getegid()):
+        if HAS_OWNERS and (about.st_uid, about.st_gid) != (os.geteuid(), os.getegid()):
             os.chown(fresh, about.st_uid, about.st_gid)
 
         def put() -> None:

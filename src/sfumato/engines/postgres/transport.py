@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from sfumato.core.errors import SourceError, raise_alone, reported_as
+from sfumato.core.extras import require_extra
 from sfumato.engines import class_queries
 from sfumato.engines.address import redacted
 from sfumato.engines.canonical import ARROW_TYPES, canonical_table, decoded_table
@@ -61,6 +62,7 @@ class PostgresRefusal(SourceError):
 @contextmanager
 def connect(url: str) -> Iterator[psycopg.Connection]:
     """A connection whose settings make text forms unambiguous; the URL appears in no message."""
+    require_extra("psycopg", "postgres", "a PostgreSQL database")
     import psycopg
 
     try:

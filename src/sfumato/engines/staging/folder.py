@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from sfumato.core.errors import InputError, SourceError, raise_alone
 from sfumato.core.plain_files import sync_folder
+from sfumato.core.platforms import NEW, set_mode
 from sfumato.core.progress import Progress
 from sfumato.core.temporary import HeldFolder, exchange, hold_folder, remove_tree, remove_unheld
 from sfumato.engines.staging.base import ROWS_PER_GROUP, ParquetFolder, StagedFile, unwritten
@@ -94,7 +95,7 @@ def publish_folder(folder: Path, destination: ParquetFolder) -> Path:
         _check_target(target, destination.overwrite)
         for name in sorted(os.listdir(folder)):
             with (folder / name).open("rb+") as file:
-                os.fchmod(file.fileno(), 0o644)
+                set_mode(file.fileno(), 0o644)
                 os.fsync(file.fileno())
         sync_folder(folder)
         folder.chmod(0o755)
@@ -193,7 +194,7 @@ class _PartFiles:
 
         if self._writer is None:
             path = self.folder / part_name(len(self._files))
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+            os.close(os.open(path, NEW, 0o600))
             # Without Arrow's own schema, so that a file holds what its columns show and nothing else.
             self._writer = pq.ParquetWriter(str(path), self.schema, compression="zstd", store_schema=False)
             self._files.append((path, 0))

@@ -6,12 +6,11 @@ none, and the risk would look smaller than it is.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.errors import InputError, ParameterError, VerificationFailed
+from sfumato.core.errors import InputError, ParameterError, SfumatoWarning, VerificationFailed, notify
 from sfumato.core.plain_data import Plain
 from sfumato.core.view import View
 from sfumato.data.microdata import Microdata
@@ -31,7 +30,7 @@ _NOT_APPLIED = (
 )
 
 
-class CodesNotApplied(UserWarning):
+class CodesNotApplied(SfumatoWarning):
     """A register was read without codes for missing values, because a release does not name them."""
 
 
@@ -56,7 +55,7 @@ def read_register(
         return read_described(register, owners.columns, table, how.overridden(reading or {}))
     written = [written_columns(_certificate(release)) for release in releases]
     if isinstance(register, (str, Path)) and None in written:
-        warnings.warn(_NOT_APPLIED, CodesNotApplied, stacklevel=3)
+        notify(_NOT_APPLIED, CodesNotApplied)
     described: dict[str, Column] = {}
     for columns in reversed(written):  # what the first says counts
         described |= columns or {}

@@ -16,7 +16,7 @@ from sfumato.core.declared import declarations
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported, VerificationFailed, as_name
 from sfumato.core.params import require
 from sfumato.core.plain_data import Plain, PlainDict
-from sfumato.core.progress import Progress, silent
+from sfumato.core.progress import ProgressLike, shown, silent
 from sfumato.core.view import AnyAttack, Attack, AttackResult, View
 from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.masked import TableView
@@ -74,7 +74,7 @@ def attack(
     key: str | None = None,
     data: TableLike = None,
     data_table: str | None = None,
-    progress: Progress = silent,
+    progress: ProgressLike = silent,
 ) -> list[AttackResult]:
     """Run the attacks on a release, each beside blind guessing: `release` is its folder, itself, or what an outsider sees of it.
 
@@ -88,7 +88,7 @@ def attack(
     A register is read with the types and codes for missing values that the releases name, from `table` where it is a database of
     several, and as `reading` says (`{"decimal": ","}`, over what the owner's schema says); one that `sf.read` returned is taken
     as it is. `data` is where the rows of the release are that was published into a database, with `data_table`. Results are
-    counts and rates, never values.
+    counts and rates, never values. `progress=True` shows a bar in a terminal or a notebook.
     """
     asked = [only] if isinstance(only, (str, Mapping, Attack)) else list(only)
     if register is None and table is not None:
@@ -113,14 +113,15 @@ def attack(
     briefs = [_knowledge(attack, held, supposed) for attack, supposed in adversaries]
     results: list[tuple[AnyAttack, AttackResult]] = []
     refusals: list[tuple[AnyAttack, InputError]] = []
-    for position, (attack, _) in enumerate(adversaries):
-        progress("attacking", position, len(adversaries))
-        try:
-            results.append((attack, attack.run(view, briefs[position])))
-        except (Unsupported, MissingColumn) as refusal:
-            if asked:
-                raise
-            refusals.append((attack, refusal))
+    with shown(progress) as receiver:
+        for position, (attack, _) in enumerate(adversaries):
+            receiver("attacking", position, len(adversaries))
+            try:
+                results.append((attack, attack.run(view, briefs[position])))
+            except (Unsupported, MissingColumn) as refusal:
+                if asked:
+                    raise
+                refusals.append((attack, refusal))
     _raise_unless_used(refusals, [attack for attack, _ in results])
     return [result for _, result in results]
 

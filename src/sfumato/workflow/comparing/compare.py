@@ -15,7 +15,7 @@ from sfumato.core import registry
 from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.params import require
 from sfumato.core.plain_data import PlainDict
-from sfumato.core.progress import Progress, silent
+from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.core.view import AnyMeasure
 from sfumato.data.masked import as_masked
 from sfumato.data.microdata import Microdata
@@ -189,7 +189,7 @@ def compare(
     workers: int | None = None,
     cache: str | Path | bool = True,
     guessed: Iterable[str] = (),
-    progress: Progress = silent,
+    progress: ProgressLike = silent,
 ) -> Comparison:
     """Protect the data by every method, measure risk and loss of each, and find those that no other beats in both.
 
@@ -200,7 +200,7 @@ def compare(
     `most_loss` limit what is recommended. `guessed` are columns whose role nobody has declared; the page says so. Methods run on
     `workers` processes (default: every core). Scores, and nothing else, are remembered in `cache` (a folder; True: the
     user's cache; False: nowhere), so that a comparison that was stopped goes on where it was. Nothing is published:
-    a comparison and its scores are the owner's.
+    a comparison and its scores are the owner's. `progress=True` shows a bar in a terminal or a notebook.
     """
     from sfumato.engines.snapshots import read_once
     from sfumato.workflow.protect import microdata_of
@@ -224,7 +224,8 @@ def compare(
         tuple(_masked_measure(each) for each in also),
     )
     jobs = [Job(i, mask, f"{seed}/{run}") for i, mask in enumerate(masks) for run in range(runs if _draws(mask) else 1)]
-    results = _results(people, jobs, measures, workers or os.cpu_count() or 1, _memory(cache), progress)
+    with shown(progress) as receiver:
+        results = _results(people, jobs, measures, workers or os.cpu_count() or 1, _memory(cache), receiver)
     points = tuple(point_of(mask, [results[job] for job in jobs if job.number == i], runs) for i, mask in enumerate(masks))
     untouched = as_masked(people, people)
     first, second = measures.risk.score(people, untouched), measures.loss.score(people, untouched)

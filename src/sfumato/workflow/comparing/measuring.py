@@ -24,7 +24,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.report.wording import optimum_not_proven
 from sfumato.workflow.comparing.draws import margin
 from sfumato.workflow.comparing.grid import Method, fitted, label_of, method_of
-from sfumato.workflow.jobs import in_processes
+from sfumato.workflow.jobs import can_share_rows, in_processes
 
 #: Fewer jobs than this are done in this process: starting others would take longer.
 _FEW_JOBS = 3
@@ -160,7 +160,7 @@ def run_all(
     apart = [batch for batch in batches if description is not None and _is_public(batch[0].mask)]
     here = [batch for batch in batches if batch not in apart]
     count = min(workers, len(apart))
-    if count < 2 or len(apart) < _FEW_JOBS:
+    if count < 2 or len(apart) < _FEW_JOBS or not can_share_rows():
         here, apart = batches, []
     finished = 0
 

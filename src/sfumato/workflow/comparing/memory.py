@@ -16,6 +16,7 @@ from pathlib import Path
 from sfumato.core.certificate import canonical, plain
 from sfumato.core.errors import InputError
 from sfumato.core.plain_data import Plain, PlainDict
+from sfumato.core.platforms import NEW, flags
 from sfumato.data.microdata import Microdata
 
 #: What is remembered of a method.
@@ -35,6 +36,7 @@ _FIELDS = {
     "seconds",
 }
 _KEY_BYTES = 32
+_AGAIN = flags("O_WRONLY", "O_CREAT", "O_TRUNC")
 
 
 class Memory:
@@ -76,7 +78,7 @@ class Memory:
         path = self.folder / f"{name}.json"
         try:
             hidden = path.with_suffix(f".{os.getpid()}.part")
-            with open(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            with open(os.open(hidden, _AGAIN, 0o600), "wb") as file:
                 file.write(canonical(plain(dict(result))))
             hidden.replace(path)
         except OSError:
@@ -97,7 +99,7 @@ def _key_in(folder: Path) -> bytes:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not path.exists():
             hidden = folder / f"key.{os.getpid()}.{secrets.token_hex(4)}"
-            with open(os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            with open(os.open(hidden, NEW, 0o600), "wb") as file:
                 file.write(os.urandom(_KEY_BYTES))
             with suppress(FileExistsError):
                 os.link(hidden, path)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate, Claim, canonical
-from sfumato.core.errors import RecipeError, VerificationFailed
+from sfumato.core.errors import RecipeError, Unsupported, VerificationFailed
 from sfumato.core.guarantees.base import Guarantee
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.view import Score, View
@@ -84,16 +84,18 @@ class Content(ABC):
     named_in_certificates: ClassVar[bool] = True
     #: Whether its public page says that its owner measured how useful it is.
     says_scored: ClassVar[bool] = True
+    #: Whether it can be made as a draft, which enters nothing: never what a privacy loss is charged for.
+    has_drafts: ClassVar[bool] = False
     #: Whether its public folder may hold a folder of parts, `data`.
     has_parts: ClassVar[bool] = False
 
     # On its way out
 
     @classmethod
-    def drafted(
+    def submitted(
         cls, outcome: Outcome[object], *, dataset: str | None, ledger: Ledger | None, ledger_entry: str | None
-    ) -> Draft[Self] | None:
-        """The draft of what a room returned; None where that is of another kind."""
+    ) -> Submission[Self] | None:
+        """What a room returned, as a submission; None where that is of another kind."""
         return None
 
     @property
@@ -152,7 +154,11 @@ class Content(ABC):
         from sfumato.workflow.earlier.comparing import not_compared
 
         entry = entered(ledger, self.schema.dataset, self.entry(facts, files))
-        return entry, Together(not_compared(ledger, entry))
+        return entry, not_compared(ledger, entry)
+
+    def beside_earlier(self, ledger: Ledger, facts: Plain, files: Files) -> Together:
+        """What a draft would tell together with earlier releases; nothing is entered. Kinds that have drafts say it."""
+        raise Unsupported(f"there are no drafts of {type(self).__name__}")
 
     @property
     def home(self) -> Path | None:
@@ -274,6 +280,8 @@ def without_hierarchies_in(schema: object) -> object:
 
 C = TypeVar("C", bound=Content, covariant=True)
 
+#: What a certificate notices of a draft.
+DRAFT = "a draft, to be looked at and not to be given away: no ledger has an entry of it, so no later release is compared with it"
 #: What a certificate notices where the randomness was seeded.
 DEMONSTRATION = "made with a seed: a demonstration that anybody can repeat, not a private release"
 
@@ -288,11 +296,11 @@ class Promise:
 
 
 @dataclass(frozen=True, eq=False)
-class Draft(Generic[C]):
-    """Content with its promises, and what a certificate tells about how it was made.
+class Submission(Generic[C]):
+    """Content with its promises before anybody verified it, and what a certificate tells about how it was made.
 
     `details` says how the work went; `computed` is what was computed from the original and never leaves. `recipe` and `answers`
-    are what the owner said and keeps with the release.
+    are what the owner said and keeps with the release. A `draft` is published without an entry in any ledger.
     """
 
     content: C
@@ -300,6 +308,7 @@ class Draft(Generic[C]):
     method: Mapping[str, Any]
     randomness: str
     private: bool
+    draft: bool = False
     fingerprint: str | None = None
     transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     notices: tuple[str, ...] = ()

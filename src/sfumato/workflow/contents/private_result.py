@@ -24,16 +24,16 @@ from sfumato.data.schema import Column, Schema
 from sfumato.workflow.contents.base import (
     DEMONSTRATION,
     Content,
-    Draft,
     Files,
     FolderAtHand,
     Format,
     Page,
     Promise,
     Saved,
+    Submission,
     entered,
 )
-from sfumato.workflow.earlier.comparing import Together
+from sfumato.workflow.earlier.comparing import Together, withdrawn_of
 from sfumato.workflow.publishing.written_files import (
     describe_bytes,
     describe_file,
@@ -88,10 +88,10 @@ class PrivateResult(Content):
     says_scored: ClassVar[bool] = False
 
     @classmethod
-    def drafted(
+    def submitted(
         cls, outcome: Outcome[object], *, dataset: str | None, ledger: Ledger | None, ledger_entry: str | None
-    ) -> Draft[Self] | None:
-        """The draft of what an algorithm returned that claims a privacy loss; data set and entry are its own unless given."""
+    ) -> Submission[Self] | None:
+        """What an algorithm returned that claims a privacy loss; data set and entry are its own unless given."""
         if not outcome.claimed or not all(isinstance(each, LossGuarantee) for each in outcome.claimed):
             return None
         details = outcome.details
@@ -109,7 +109,7 @@ class PrivateResult(Content):
         )
         argument, entry = str(details.get("argument") or ""), None if paid is None else str(paid)
         _refuse_other_charge(ledger, entry, name)
-        return Draft(
+        return Submission(
             content=cls(outcome.result, name, beside, entry),
             promises=tuple(Promise(each, argument, entry) for each in outcome.claimed),
             method=plain(dict(outcome.method)),
@@ -172,7 +172,8 @@ class PrivateResult(Content):
 
     def enter(self, ledger: Ledger, facts: Plain, files: Files) -> tuple[Entry, Together]:
         """The entry alone: what was charged adds up in the accounts of the ledger."""
-        return entered(ledger, self.dataset, self.entry(facts, files)), Together()
+        entry = entered(ledger, self.dataset, self.entry(facts, files))
+        return entry, Together(withdrawn=withdrawn_of(ledger, self.dataset))
 
     def save(self, folder: Path, format: Format, release: Release[Content]) -> Saved:
         """The result and the tables that come with it, read back."""

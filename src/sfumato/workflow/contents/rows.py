@@ -99,6 +99,7 @@ class Rows(Content):
     stored: bytes = field(default=b"", repr=False)  # the file that was verified
 
     named_in_certificates: ClassVar[bool] = False
+    has_drafts: ClassVar[bool] = True
 
     @property
     def data(self) -> pa.Table:
@@ -211,8 +212,8 @@ class Rows(Content):
 
     def enter(self, ledger: Ledger, facts: Plain, files: Files) -> tuple[Entry, Together]:
         """The entry; what somebody learns who holds this release and earlier ones, and what the owner counts in the original."""
-        from sfumato.workflow.earlier.comparing import Newest, compared_both_ways, keep_reading, keep_rows, store_of
-        from sfumato.workflow.earlier.readings import ReleaseReading
+        from sfumato.workflow.earlier.comparing import Newest, compared_both_ways
+        from sfumato.workflow.earlier.readings import ReleaseReading, keep_reading, keep_rows, store_of
 
         reading = ReleaseReading.of(self, facts["transparency"], store_of(ledger))
         kept, digest = reading.to_json(), str(files[PARQUET]["sha256"])  # what can fail fails before anything is entered
@@ -220,8 +221,18 @@ class Rows(Content):
         with keep_rows(ledger, self.stored, digest):
             entry = entered(ledger, self.public.dataset, payload, drawn=self.drawn and facts["private"])
         keep_reading(ledger, entry.hash, kept)
-        new = Newest(view, entry, digest, reading, facts["fingerprint"])
+        new = Newest(view, payload, digest, reading, facts["fingerprint"], entry.hash)
         return entry, compared_both_ways(ledger, new, self.references.original)
+
+    def beside_earlier(self, ledger: Ledger, facts: Plain, files: Files) -> Together:
+        """The same comparison for a draft: nothing is entered and nothing kept."""
+        from sfumato.workflow.earlier.comparing import Newest, compared_both_ways
+        from sfumato.workflow.earlier.readings import ReleaseReading
+
+        reading = ReleaseReading.of(self, facts["transparency"], None)
+        digest, payload = str(files[PARQUET]["sha256"]), self.entry(facts, files)
+        new = Newest(self.view(facts, "this draft"), payload, digest, reading, facts["fingerprint"])
+        return compared_both_ways(ledger, new, self.references.original)
 
     def save(self, folder: Path, format: Format, release: Release[Content]) -> Saved:
         """The rows, their schema, and the hierarchies that were declared."""

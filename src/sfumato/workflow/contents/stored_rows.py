@@ -91,6 +91,7 @@ class StoredRows(Content):
 
     named_in_certificates: ClassVar[bool] = True
     has_parts: ClassVar[bool] = True
+    has_drafts: ClassVar[bool] = True
 
     @property
     def data(self) -> GroupedRows:
@@ -199,8 +200,8 @@ class StoredRows(Content):
 
     def enter(self, ledger: Ledger, facts: Plain, files: Files) -> tuple[Entry, Together]:
         """The entry, with the groups kept beside the ledger; what somebody learns who holds this release and earlier ones."""
-        from sfumato.workflow.earlier.comparing import Newest, compared_both_ways, keep_reading, keep_rows, store_of
-        from sfumato.workflow.earlier.readings import ReleaseReading
+        from sfumato.workflow.earlier.comparing import Newest, compared_both_ways
+        from sfumato.workflow.earlier.readings import ReleaseReading, keep_reading, keep_rows, store_of
         from sfumato.workflow.earlier.stored_groups import to_bytes
 
         reading = ReleaseReading.of(self, facts["transparency"], store_of(ledger))
@@ -210,8 +211,18 @@ class StoredRows(Content):
         with keep_rows(ledger, to_bytes(view.result), digest):
             entry = entered(ledger, self.public.dataset, payload, drawn=self.drawn and facts["private"])
         keep_reading(ledger, entry.hash, kept)
-        new = Newest(view, entry, digest, reading, facts["fingerprint"])
+        new = Newest(view, payload, digest, reading, facts["fingerprint"], entry.hash)
         return entry, compared_both_ways(ledger, new, self.references.original)
+
+    def beside_earlier(self, ledger: Ledger, facts: Plain, files: Files) -> Together:
+        """The same comparison for a draft: nothing is entered and nothing kept."""
+        from sfumato.workflow.earlier.comparing import Newest, compared_both_ways
+        from sfumato.workflow.earlier.readings import ReleaseReading
+
+        reading = ReleaseReading.of(self, facts["transparency"], None)
+        digest, payload = str(files[STORED]["sha256"]), self.entry(facts, files)
+        new = Newest(self.view(facts, "this draft"), payload, digest, reading, facts["fingerprint"])
+        return compared_both_ways(ledger, new, self.references.original)
 
     def save(self, folder: Path, format: Format, release: Release[Content]) -> Saved:
         """The parts in their place, what describes them, the schema, and the hierarchies that were declared."""

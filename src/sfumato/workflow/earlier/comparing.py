@@ -10,10 +10,8 @@ information in data privacy", KDD 2008.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +25,7 @@ from sfumato.data.relation import COUNT
 from sfumato.data.schema import Schema
 from sfumato.data.texts.values import sorted_sets
 from sfumato.workflow import named
-from sfumato.workflow.earlier.readings import ColumnReading, ReleaseReading, Today, as_it_reads, as_they_are, keep
+from sfumato.workflow.earlier.readings import ColumnReading, ReleaseReading, Today, as_it_reads, as_they_are, store_of
 
 if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
 ADDS_UP = "assume that everything the releases tell adds up"
 NOTHING_EARLIER = "no earlier release of this dataset is in the ledger"
 SAME_ROWS = "the same rows were released before"
+#: Where the ledger has earlier releases, and their owner says that none of them was given away.
+NONE_COUNTS = "every earlier release of this dataset in the ledger was withdrawn"
 #: Why two releases are not combined.
 _CHANGED_VALUES = "values that a mask changed need not be those of people, and have no classes to compare with those of others"
 _OF_SOME_RECORDS = "one of them holds a drawn sample of the records, so that nobody can tell from both whose records are in both"
@@ -49,66 +49,30 @@ STORED_ROWS = "StoredRows"
 
 @dataclass(frozen=True)
 class Together:
-    """What is known when a release is combined with earlier ones: by anyone who holds all of them, and by the owner."""
+    """What is known when a release is combined with earlier ones: by anyone who holds all of them, and by the owner; and which
+    of them do not count, because they were withdrawn."""
 
     outside: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     owner: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    withdrawn: tuple[str, ...] = ()
 
 
-@contextmanager
-def opened(ledger: Ledger | str | Path | None) -> Iterator[Ledger | None]:
-    """The ledger at a path or URL, closed afterwards; one that is open already stays open."""
-    if not isinstance(ledger, (str, Path)):
-        yield ledger
-        return
-    from sfumato.ledger.ledger import Ledger as Book
-
-    with Book.open(ledger) as book:
-        yield book
-
-
-def store_of(ledger: Ledger) -> Path | None:
-    """The folder that keeps the published rows of the ledger's releases; None for a ledger that is no
-    file.
-    """
-    place = Path(ledger.description)
-    return Path(f"{place}.releases") if place.is_file() else None
-
-
-@contextmanager
-def keep_rows(ledger: Ledger, published: bytes, digest: str) -> Iterator[None]:
-    """Keep the published file under its digest, for the owner alone; where what follows fails it is taken away again."""
-    store = store_of(ledger)
-    fresh = store is not None and not (store / f"{digest}.parquet").exists()
-    if store is not None and fresh:
-        keep(store, f"{digest}.parquet", published)
-    try:
-        yield
-    except BaseException:
-        if store is not None and fresh:
-            (store / f"{digest}.parquet").unlink(missing_ok=True)
-        raise
-
-
-def keep_reading(ledger: Ledger, entered: str, reading: bytes) -> None:
-    """Keep how a release is read under the hash of its entry. It is entered by now: where the disk fails nothing is raised, and
-    later releases say that it could not be compared."""
-    store = store_of(ledger)
-    if store is not None and not (store / f"{entered}.json").exists():
-        with suppress(OSError):
-            keep(store, f"{entered}.json", reading)
+def withdrawn_of(ledger: Ledger, dataset: str) -> tuple[str, ...]:
+    """The entries of the releases of a dataset that were withdrawn so far, in the order of the withdrawals."""
+    return tuple(each.release for each in ledger.withdrawals(dataset))
 
 
 @dataclass(frozen=True, eq=False)
 class Newest:
-    """The release that is compared: what is published, its entry in the ledger, the digest of its file, how it is read, and
-    the fingerprint of the table behind it."""
+    """The release that is compared: what is published, what its entry holds, the digest of its file, how it is read, the
+    fingerprint of the table behind it, and the hash of its entry, which a draft does not have."""
 
     view: View[ReleasedTable, Schema] = field(repr=False)
-    entry: Entry = field(repr=False)
+    payload: Plain = field(repr=False)
     digest: str
     reading: ReleaseReading = field(repr=False)
     fingerprint: str | None = None
+    entry: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,15 +90,17 @@ class _Earlier:
     seeded: bool = False
 
 
-def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None, *, counted: bool = False) -> PlainDict:
-    """What somebody learns who holds this release and the other ones of the same dataset.
+def compare_with_earlier(
+    ledger: Ledger, new: Newest, original: Microdata | None, *, withdrawn: Collection[str] = (), counted: bool = False
+) -> PlainDict:
+    """What somebody learns who holds this release and the other ones of the same dataset, without those `withdrawn`.
 
     `counted`: the people in the combinations of classes are counted in the original, and not estimated. Otherwise the original
     only says which values a text may stand for. The release is entered already: a comparison that fails is said to have
     failed, and only who stops it sees an exception.
     """
     try:
-        return _compared(ledger, new, original, counted=counted)
+        return _compared(ledger, new, original, withdrawn, counted=counted)
     except Cancelled:
         raise
     except Exception as error:
@@ -149,31 +115,37 @@ def compare_with_earlier(ledger: Ledger, new: Newest, original: Microdata | None
 def compared_both_ways(ledger: Ledger, new: Newest, original: Microdata | None) -> Together:
     """What an outsider finds who holds the releases and not the original, for the certificate, which is public; and what the
     owner counts in the original."""
-    outside = compare_with_earlier(ledger, new, original)
+    withdrawn = withdrawn_of(ledger, new.view.schema.dataset)
+    outside = compare_with_earlier(ledger, new, original, withdrawn=withdrawn)
     if not outside["earlier_releases"]:
-        return Together(outside)
-    exact = compare_with_earlier(ledger, new, original, counted=True)
-    return Together(
-        outside, {f"{whom} counted in the original": exact["finding"] for whom in ("people", "records") if whom in exact}
-    )
+        return Together(outside, withdrawn=withdrawn)
+    exact = compare_with_earlier(ledger, new, original, withdrawn=withdrawn, counted=True)
+    owner = {f"{whom} counted in the original": exact["finding"] for whom in ("people", "records") if whom in exact}
+    return Together(outside, owner, withdrawn)
 
 
-def not_compared(ledger: Ledger, new: Entry) -> PlainDict:
+def not_compared(ledger: Ledger, new: Entry) -> Together:
     """What is said of content that nobody combines with earlier releases: how many there are, and what to assume."""
-    others = [entry.hash for entry in ledger.releases(new.dataset) if entry.hash != new.hash]
+    withdrawn = withdrawn_of(ledger, new.dataset)
+    listed = [entry.hash for entry in ledger.releases(new.dataset) if entry.hash != new.hash]
+    others = [each for each in listed if each not in withdrawn]
     if not others:
-        return {"earlier_releases": 0, "finding": NOTHING_EARLIER}
+        return Together({"earlier_releases": 0, "finding": NONE_COUNTS if listed else NOTHING_EARLIER}, withdrawn=withdrawn)
     earlier = f"{len(others)} earlier release{'s' * (len(others) > 1)} of this dataset"
-    return {
+    stated = {
         "earlier_releases": len(others),
         "compared": 0,
         "not_compared": dict.fromkeys(others, "there is no comparison of this kind of content"),
         "finding": f"{earlier}: {'it was' if len(others) == 1 else 'they were'} not compared with this one; {ADDS_UP}",
     }
+    return Together(stated, withdrawn=withdrawn)
 
 
-def _compared(ledger: Ledger, new: Newest, original: Microdata | None, *, counted: bool) -> dict[str, Any]:
-    entries = [entry for entry in ledger.releases(new.view.schema.dataset) if entry.hash != new.entry.hash]
+def _compared(
+    ledger: Ledger, new: Newest, original: Microdata | None, withdrawn: Collection[str], *, counted: bool
+) -> dict[str, Any]:
+    listed = [entry for entry in ledger.releases(new.view.schema.dataset) if entry.hash != new.entry]
+    entries = [entry for entry in listed if entry.hash not in withdrawn]
     # What was made with noise has no classes to intersect: its loss is in the accounts of the same ledger.
     noisy = [entry for entry in entries if entry.payload.get("evidence") == "process"]
     tables = [_earlier(ledger, new, entry, original) for entry in entries if entry.payload.get("evidence") != "process"]
@@ -192,6 +164,7 @@ def _compared(ledger: Ledger, new: Newest, original: Microdata | None, *, counte
     if noisy:
         comparison["made_with_noise"] = len(noisy)
     finding = _in_words(others, noisy, combined, repeated=len(tables) > len(others))
+    finding = NONE_COUNTS if listed and not entries else finding
     try:
         masks, said = _repeated(new, others, noisy)
     except Cancelled:
@@ -224,7 +197,7 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
         chosen = not any(each.changes_values for each in both) and reading.masked >= _was_mask(payload)
         why = _OF_SOME_RECORDS if chosen else _CHANGED_VALUES
         source, seeded = payload.get("fingerprint"), bool(payload.get("seeded"))
-        return _Earlier(entry.hash, why_not=why, table=source, reading=_certain(reading, entry), seeded=seeded)
+        return _Earlier(entry.hash, why_not=why, table=source, reading=_certain(reading, payload), seeded=seeded)
     same = new.fingerprint is not None and payload.get("fingerprint") == new.fingerprint
     today = Today(new.reading, new.view.result.hierarchies, original, same)
     try:
@@ -242,7 +215,7 @@ def _earlier(ledger: Ledger, new: Newest, entry: Entry, original: Microdata | No
         return _Earlier(entry.hash, why_not=f"it could not be read ({type(error).__name__})")
     certificate = {"transparency": dict(reading.transparency)}
     telling = _same_kind(new.fingerprint, payload.get("fingerprint"))
-    telling = telling and not (payload.get("seeded") or new.entry.payload.get("seeded"))
+    telling = telling and not (payload.get("seeded") or new.payload.get("seeded"))
     changed = None if not same and not telling else not same
     return _Earlier(entry.hash, View(released, schema, certificate, "an earlier release"), changed_table=changed, reading=reading)
 
@@ -328,9 +301,9 @@ def _was_mask(payload: Plain) -> bool:
     return registry.has("mask", (payload.get("method") or {}).get("name"))
 
 
-def _certain(reading: ReleaseReading, entry: Entry) -> ReleaseReading | None:
+def _certain(reading: ReleaseReading, payload: Plain) -> ReleaseReading | None:
     """The reading of a release, unless a mask made it that tells nothing about itself."""
-    return reading if reading.masked or not _was_mask(entry.payload) else None
+    return reading if reading.masked or not _was_mask(payload) else None
 
 
 def _repeated(new: Newest, others: Sequence[_Earlier], noisy: Sequence[Entry]) -> tuple[dict[str, str], str]:
@@ -346,9 +319,9 @@ def _repeated(new: Newest, others: Sequence[_Earlier], noisy: Sequence[Entry]) -
         repeated_masks,
     )
 
-    readings = [_certain(new.reading, new.entry), *(each.reading for each in others)]
-    seeds = [bool(new.entry.payload.get("seeded")), *(each.seeded for each in others)]
-    sources = [new.fingerprint or new.entry.hash, *(each.table or each.name for each in others)]
+    readings = [_certain(new.reading, new.payload), *(each.reading for each in others)]
+    seeds = [bool(new.payload.get("seeded")), *(each.seeded for each in others)]
+    sources = [new.fingerprint or new.entry, *(each.table or each.name for each in others)]
     masked = [
         (each.transparency, source) for each, source in zip(readings, sources, strict=True) if each is not None and each.masked
     ]

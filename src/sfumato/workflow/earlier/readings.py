@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -34,6 +35,7 @@ from sfumato.workflow.publishing.columns import type_name
 
 if TYPE_CHECKING:
     from sfumato.data.microdata import Microdata
+    from sfumato.ledger.ledger import Ledger
     from sfumato.workflow.contents.rows import Rows
     from sfumato.workflow.contents.stored_rows import StoredRows
 
@@ -166,6 +168,38 @@ def keep(store: Path, name: str, content: bytes) -> None:
     store.mkdir(mode=0o700, exist_ok=True)
     with atomic_path(store / name, mode=0o600) as hidden:
         hidden.write_bytes(content)
+
+
+def store_of(ledger: Ledger) -> Path | None:
+    """The folder that keeps the published rows of the ledger's releases; None for a ledger that is no
+    file.
+    """
+    place = Path(ledger.description)
+    return Path(f"{place}.releases") if place.is_file() else None
+
+
+@contextmanager
+def keep_rows(ledger: Ledger, published: bytes, digest: str) -> Iterator[None]:
+    """Keep the published file under its digest, for the owner alone; where what follows fails it is taken away again."""
+    store = store_of(ledger)
+    fresh = store is not None and not (store / f"{digest}.parquet").exists()
+    if store is not None and fresh:
+        keep(store, f"{digest}.parquet", published)
+    try:
+        yield
+    except BaseException:
+        if store is not None and fresh:
+            (store / f"{digest}.parquet").unlink(missing_ok=True)
+        raise
+
+
+def keep_reading(ledger: Ledger, entered: str, reading: bytes) -> None:
+    """Keep how a release is read under the hash of its entry. It is entered by now: where the disk fails nothing is raised, and
+    later releases say that it could not be compared."""
+    store = store_of(ledger)
+    if store is not None and not (store / f"{entered}.json").exists():
+        with suppress(OSError):
+            keep(store, f"{entered}.json", reading)
 
 
 def as_it_reads(

@@ -1,1 +1,1 @@
-"""From a draft to a saved release: written, read back, checked, scored, certified, signed."""
+"""From a submission to a saved release: written, read back, checked, scored, certified, signed."""

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from sfumato.core.errors import InputError, SourceError
 from sfumato.core.plain_files import refuse_address, sync_folder
+from sfumato.core.platforms import FLUSH, NEW, set_mode
 from sfumato.core.temporary import exchange, hold_folder, remove_tree, remove_unheld
 
 #: The file by which a folder is known as a release, and may be replaced by another one.
@@ -54,9 +55,9 @@ def appearing_folder(folder: Path, *, overwrite: bool = False) -> Iterator[Path]
 
 def write_bytes(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Write a new file; it must not exist."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    descriptor = os.open(path, NEW, 0o600)
     with os.fdopen(descriptor, "wb") as file:
-        os.fchmod(file.fileno(), mode)
+        set_mode(file.fileno(), mode)
         file.write(content)
 
 
@@ -124,7 +125,7 @@ def _sweep(target: Path) -> None:
 def _flush(folder: Path) -> None:
     for path, _, files in os.walk(folder):
         for name in files:
-            descriptor = os.open(os.path.join(path, name), os.O_RDONLY)
+            descriptor = os.open(os.path.join(path, name), FLUSH)
             try:
                 os.fsync(descriptor)
             finally:

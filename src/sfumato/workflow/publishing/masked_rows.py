@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.errors import VerificationFailed
+from sfumato.core.errors import InputError, VerificationFailed
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
@@ -29,7 +29,7 @@ from sfumato.workflow.verifying.stated.transparency import KNOWS_THE_METHOD, mis
 if TYPE_CHECKING:
     from sfumato.masking.base import Mask
     from sfumato.wire.keys import OwnerKey
-    from sfumato.workflow.contents.base import Draft
+    from sfumato.workflow.contents.base import Submission
     from sfumato.workflow.protect import ReleaseRequest
 
 _ROW = "source row of sfumato"
@@ -40,7 +40,7 @@ _PER_RECORD = "what the mask tells about itself, a loss ε or a variance, is abo
 _PLAIN = (int, float, str, bool)
 
 
-def masked_rows(request: ReleaseRequest, mask: Mask, source: Relation) -> Draft[Rows]:
+def masked_rows(request: ReleaseRequest, mask: Mask, source: Relation) -> Submission[Rows]:
     """Apply the mask and bring the rows into the form and order of a release; `source` is what the people were read from."""
     people, plan, asked = request.people, request.plan, request.guarantees
     outcome = mask.apply(people, randomness=request.randomness, progress=request.progress)
@@ -71,7 +71,7 @@ def masked_rows(request: ReleaseRequest, mask: Mask, source: Relation) -> Draft[
         in_source_order=source.engine in ORDERED,
         drawn=mask.draws,
     )
-    return request.draft(
+    return request.submission(
         content,
         promised,
         outcome.method,
@@ -147,3 +147,14 @@ def left_as_they_are(masked: Sequence[str], names: Sequence[str], plan: ColumnPl
         return ()
     listed = ", ".join(f"'{name}'" for name in left)
     return (f"quasi-identifiers that are published as they are, because the mask does not change them: {listed}",)
+
+
+def refuse_too_many_records(source: Microdata) -> None:
+    """A mask in this process holds every record, several times over."""
+    from sfumato.masking.engine_rows import MOST_RECORDS
+
+    if source.relation.engine != "memory" and len(source) > MOST_RECORDS:
+        raise InputError(
+            f"the table has {len(source):,} records, and a mask in this process takes at most {MOST_RECORDS:,}. Let the engine "
+            "mask them (destination=, --destination), or mask a uniform sample (sample=100_000, --sample 100000)."
+        )

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from sfumato.anonymity.search.base import Search, SearchOutcome
     from sfumato.data.class_table import ClassTable
     from sfumato.data.hierarchies.hierarchy import Hierarchy
-    from sfumato.workflow.contents.base import Draft
+    from sfumato.workflow.contents.base import Submission
     from sfumato.workflow.protect import ReleaseRequest
 
 
-def recoded_rows(request: ReleaseRequest, search: Search) -> Draft[Rows]:
+def recoded_rows(request: ReleaseRequest, search: Search) -> Submission[Rows]:
     """Search, recode, and bring the rows into the form and order of a release."""
     people, plan, progress = request.people, request.plan, request.progress
     remember(people, (*people.schema.quasi, *people.schema.sensitive))
@@ -68,7 +68,7 @@ def recoded_rows(request: ReleaseRequest, search: Search) -> Draft[Rows]:
         known_cells=MappingProxyType(codes.known_cells),
     )
     transparency, notices = about_search(outcome, request, ranges, table)
-    return request.draft(content, request.guarantees, outcome.method, transparency, outcome.details, notices=notices)
+    return request.submission(content, request.guarantees, outcome.method, transparency, outcome.details, notices=notices)
 
 
 def searched(request: ReleaseRequest, search: Search) -> SearchOutcome:

@@ -7,14 +7,15 @@ original goes to `owner/` only.
 from __future__ import annotations
 
 import dataclasses
-import logging
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.certificate import Certificate
-from sfumato.core.errors import ParameterError, Unsupported, VerificationFailed
+from sfumato.core.errors import ParameterError, Unsupported, VerificationFailed, notify
+from sfumato.core.params import require
 from sfumato.workflow.contents.base import FORMATS, Content, Format
-from sfumato.workflow.publishing.appearing import appearing_folder, make_folder, write_bytes
+from sfumato.workflow.publishing.appearing import appearing_folder, check_place, make_folder, write_bytes
 from sfumato.workflow.publishing.cards import CARD, card_of, public_card, stated_card
 from sfumato.workflow.publishing.signing import sign_certificate, signer_in_words
 from sfumato.workflow.publishing.written_files import describe_file, pretty, public_schema
@@ -22,6 +23,8 @@ from sfumato.workflow.publishing.written_files import describe_file, pretty, pub
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sfumato.data.microdata import Microdata
+    from sfumato.engines.staging.destinations import Destination
     from sfumato.wire.signatures import SigningKey
     from sfumato.workflow.release import Release
 
@@ -29,6 +32,12 @@ if TYPE_CHECKING:
 PROPOSAL = (
     "the release is not signed, so nobody can tell who made it. Make a key once with `sfumato key new signing.key`, "
     'then save with sign="signing.key".'
+)
+
+#: Why rows of a draft go into a folder alone.
+DRAFT_IN_A_DATABASE = (
+    "a draft is not put into a database, where its rows would look like a release: nothing in a table says that it is a draft. "
+    "Save it as a folder, or leave draft out"
 )
 
 
@@ -47,6 +56,7 @@ def fill_folder(release: Release[Content], folder: Path, format: Format, key: Si
     signature = signed_by(key)
     public, owner = folder / "public", folder / "owner"
     saved = release.content.save(public, format, release)
+    notify(saved.notices)
     certificate = dataclasses.replace(
         release.published,
         claims=saved.claims,
@@ -73,6 +83,8 @@ def write_rows(release: Release[Content], destination: str | Path, table_name: s
     if not hasattr(release.data, "num_rows"):
         raise Unsupported("this release is plain data and has no rows to write; save it as files instead")
     refuse_without_rows(release)
+    if release.published.draft:
+        raise Unsupported(DRAFT_IN_A_DATABASE)
 
     def confirm(back: pa.Table) -> None:
         if back.column_names != release.data.column_names or not released_form(back).equals(released_form(release.data)):
@@ -88,6 +100,40 @@ def refuse_without_rows(release: Release[Content]) -> None:
     """Raise where the rows of a release are not in this process."""
     if hasattr(release.data, "groups"):
         raise Unsupported("the rows of this release stayed in their engine and are where destination= put them; read them there")
+
+
+def asked_destination(
+    destination: str | Path | None,
+    table_name: str | None,
+    source: Microdata,
+    *,
+    overwrite: bool,
+    sign: Path | str | None,
+    memory: int | str | None,
+    draft: bool,
+) -> Destination | None:
+    """Where the engine writes the rows, checked before the long work; None where they come into this process."""
+    if destination is None:
+        spare = {"table_name": table_name, "overwrite": overwrite, "sign": sign, "memory": memory}
+        named = [name for name, value in spare.items() if value]
+        require(not named, f"{', '.join(named)} is about a destination: pass destination= as well, or save the release")
+        return None
+    from sfumato.engines.staging.destinations import ParquetFolder, check_destination, destination_of
+    from sfumato.workflow.publishing.forecast import memory_of
+
+    memory_of(memory)
+    signing_key(None if sign is None else Path(sign))
+    place = destination_of(destination, table_name, overwrite=overwrite)
+    require(not draft or isinstance(place, ParquetFolder), DRAFT_IN_A_DATABASE)
+    if isinstance(place, ParquetFolder):
+        require(
+            not set("*?[]{}") & set(str(place.path)),
+            "a folder whose name has *, ?, [ or { cannot be read back by its files; choose another destination",
+        )
+        check_place(Path(os.path.abspath(place.path)), overwrite=overwrite)
+    else:
+        check_destination(place, source.relation)
+    return place
 
 
 def _write_certificate(certificate: Certificate, public: Path, key: SigningKey | None) -> None:
@@ -113,6 +159,6 @@ def signed_by(key: SigningKey | None) -> str:
 
 
 def propose_signing(key: object) -> None:
-    """Say, after a save without a key, how to make one; a line of the log `sfumato`, which goes to standard error by default."""
+    """Say, where a release is saved without a key, how to make one."""
     if key is None:
-        logging.getLogger("sfumato").warning(PROPOSAL)
+        notify(PROPOSAL)

@@ -35,7 +35,7 @@ from sfumato.workflow.publishing.stored_rows import not_counted, refuse_what_nee
 if TYPE_CHECKING:
     from sfumato.engines.staging.destinations import Destination
     from sfumato.masking.base import Mask
-    from sfumato.workflow.contents.base import Draft
+    from sfumato.workflow.contents.base import Submission
     from sfumato.workflow.protect import ReleaseRequest
 
 _KEY_BYTES = 32
@@ -50,8 +50,8 @@ def stored_masked_rows(
     memory: int,
     home: Path | None = None,
     attacked: bool = False,
-) -> Iterator[Draft[StoredRows]]:
-    """Let the engine mask and write the rows where nobody sees them; they are gone when the block ends, unless the draft's
+) -> Iterator[Submission[StoredRows]]:
+    """Let the engine mask and write the rows where nobody sees them; they are gone when the block ends, unless the submission's
     content was published."""
     people, plan, progress = request.people, request.plan, request.progress
     refuse_what_needs_rows(request)
@@ -91,7 +91,7 @@ def stored_masked_rows(
             drawn=mask.draws,
         )
         facts = transparency_of(mask, change.columns, [change.published])
-        yield request.draft(
+        yield request.submission(
             content,
             request.guarantees,
             mask.described(),

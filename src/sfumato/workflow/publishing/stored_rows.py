@@ -37,21 +37,17 @@ if TYPE_CHECKING:
     from sfumato.data.class_table import ClassTable
     from sfumato.data.relation import Relation
     from sfumato.engines.staging.destinations import Destination
-    from sfumato.workflow.contents.base import Draft
+    from sfumato.workflow.contents.base import Submission
     from sfumato.workflow.protect import ReleaseRequest
-
-
-#: Kinds of values that releases have as text alone, in the words of this process.
-_WRITTEN_AS_TEXT = ("time", "binary")
 
 
 @contextmanager
 def stored_rows(
     request: ReleaseRequest, search: Search, destination: Destination, *, home: Path | None = None, attacked: bool = False
-) -> Iterator[Draft[StoredRows]]:
+) -> Iterator[Submission[StoredRows]]:
     """Search, and let the engine write the recoded rows where nobody sees them; they are gone when the block ends, unless the
-    draft's content was published. `home` is the folder in which the release will appear; what is `attacked` is grouped by every
-    sensitive column, promised or not."""
+    submission's content was published. `home` is the folder in which the release will appear; what is `attacked` is grouped by
+    every sensitive column, promised or not."""
     people, plan, progress = request.people, request.plan, request.progress
     refuse_what_needs_rows(request)
     outcome = searched(request, search)
@@ -86,7 +82,7 @@ def stored_rows(
             appears_in=home,
         )
         transparency, notices = about_search(outcome, request, ranges, content.stored.groups.table)
-        yield request.draft(
+        yield request.submission(
             content,
             request.guarantees,
             outcome.method,
@@ -129,7 +125,9 @@ def refuse_what_needs_rows(request: ReleaseRequest) -> None:
     if any(getattr(each, "items", None) for each in request.guarantees):
         faults.append("promises about known items look at single records")
     fields = plannable(request.people.relation).fields
-    others = [name for name in request.plan.keep if name not in request.plan.quasi and fields[name].kind in _WRITTEN_AS_TEXT]
+    kinds = {name: fields[name].kind for name in request.plan.keep}
+    # what a recoded time shows is computed here; of bytes the engine would write bytes, which no release has
+    others = [name for name, kind in kinds.items() if kind == "binary" or (kind == "time" and name not in request.plan.quasi)]
     if others:
         faults.append(f"columns of times or bytes ({', '.join(others)}) are published as text, which engines write differently")
     all_at_once(Unsupported, "rows that stay in the engine (leave destination= out to protect the table in this process)", faults)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sfumato.anonymity.search.base import Search
     from sfumato.ledger.ledger import Ledger
     from sfumato.masking.base import Mask
-    from sfumato.workflow.contents.base import Draft
+    from sfumato.workflow.contents.base import Submission
     from sfumato.workflow.protect import ReleaseRequest
     from sfumato.workflow.publishing.scoring import Checks
     from sfumato.workflow.release import Release
@@ -59,22 +59,23 @@ def store(
         refuse_too_many_cells(request.people, promised, memory)
     written = partial(_written, request, method, memory=memory, attacked=bool(checks.attacks))
     if not isinstance(destination, ParquetFolder):
-        with _entry_stands() as entered, written(destination) as draft:
-            release = publish(draft, ledger, checks=checks, progress=progress)
+        with _entry_stands() as entered, written(destination) as submission:
+            release = publish(submission, ledger, checks=checks, progress=progress)
             entered.append(release)
-            draft.content.written_to.publish()
+            submission.content.written_to.publish()
         return release
     home = destination.path.absolute()
+    if not request.draft:
+        propose_signing(key)
     with _entry_stands() as entered, appearing_folder(home, overwrite=overwrite) as hidden:
         make_folder(hidden / "public", 0o755)
         parts = replace(destination, path=hidden / "public" / PARTS)
-        with written(parts, home=home) as draft:
-            release = publish(draft, ledger, checks=checks, progress=progress)
+        with written(parts, home=home) as submission:
+            release = publish(submission, ledger, checks=checks, progress=progress)
             entered.append(release)
             progress("saving", 0, 1)
             release.note_saved(fill_folder(release, hidden, "parquet", key))
     progress("saving", 1, 1)
-    propose_signing(key)
     return release
 
 
@@ -100,7 +101,7 @@ def _written(
     memory: int,
     attacked: bool,
     home: Path | None = None,
-) -> AbstractContextManager[Draft[StoredRows]]:
+) -> AbstractContextManager[Submission[StoredRows]]:
     from sfumato.masking.base import Mask
 
     if isinstance(method, Mask):

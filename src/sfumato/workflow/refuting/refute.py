@@ -212,7 +212,7 @@ def _finding(message: dict[str, Any]) -> Refutation:
 def _how_it_ended(child: LimitedProcess) -> str:
     child.stop()  # what it forked, while its own number is still taken
     code = child.code()
-    if code == -signal.SIGXCPU or code == -signal.SIGKILL:
+    if code in (-getattr(signal, name, 0) for name in ("SIGXCPU", "SIGKILL")) and code:
         return "the function used up its time or memory and was stopped by the system. Give smaller databases, or more --seconds."
     how = f"by the signal {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
     return (

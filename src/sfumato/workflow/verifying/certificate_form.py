@@ -31,6 +31,7 @@ _MOST_VALUES = 1_000_000
 _PUBLISHED = frozenset({"role", "type", "order", "domain", "label", "items", "hierarchy"})
 _LONGEST_MASK = 200
 _MOST_ATTACKS, _LONGEST_FINDING = 100, 1000
+_MOST_WITHDRAWN = 10_000
 _Text = Annotated[str, StringConstraints(max_length=20_000)]
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Question = Annotated[str, StringConstraints(pattern=f"^({'|'.join(QUESTIONS)})$")]
@@ -131,10 +132,12 @@ class FirstForm(_Strict):
 
 
 class CertificateForm(FirstForm):
-    """The whole certificate; `content` names a kind that cannot be known by its claims."""
+    """The whole certificate; `content` names a kind that cannot be known by its claims. What says nothing is not stated."""
 
     card: CardForm
     content: _Kind = ""
+    draft: Literal[True] = True
+    withdrawn: list[_Digest] = Field(default=[], min_length=1, max_length=_MOST_WITHDRAWN)
 
 
 _FORMS: dict[str, type[FirstForm]] = {FIRST_FORMAT: FirstForm, FORMAT: CertificateForm}

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from sfumato.core.errors import VerificationFailed, forgetting
+from sfumato.core.platforms import NO_LINK, READ, flags, require_ability
 
 MAX_FILES = 200
 MAX_JSON_BYTES = 16_000_000
@@ -27,6 +28,7 @@ MAX_TEXT_BYTES = 64_000_000
 MAX_DATA_BYTES = 16_000_000_000
 MAX_JSON_DEPTH = 60
 _LARGE = 1 << 20
+_FOLDER = flags("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW", "O_CLOEXEC")
 _MOST_DIGITS = 300  # a longer whole number is beyond every floating-point number
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -90,9 +92,8 @@ class UntrustedFolder:
 
     @contextmanager
     def _opened(self, name: str, limit: int) -> Iterator[int]:
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
-            descriptor = os.open(name, flags, dir_fd=self.descriptor)
+            descriptor = os.open(name, READ | NO_LINK, dir_fd=self.descriptor)
         except OSError as error:
             raise VerificationFailed(f"the file {quoted(name)} cannot be opened: {_reason(error)}") from None
         try:
@@ -121,6 +122,8 @@ def _copy(name: str, file: BinaryIO, target: Path, limit: int, digest: hashlib._
 def _stored_bytes(descriptor: int, size: int) -> int:
     """How much of a file is stored and not a hole; all of it where the system does not say. Moves back to the start."""
     stored = end = 0
+    if not hasattr(os, "SEEK_DATA"):
+        return size
     try:
         while end < size and stored < size // 2:
             start = os.lseek(descriptor, end, os.SEEK_DATA)
@@ -143,8 +146,9 @@ def untrusted(folder: Path, *, folders: Collection[str] = ()) -> Iterator[Untrus
 
 @contextmanager
 def _opened_folder(name: str, inside: int | None) -> Iterator[int]:
+    require_ability(hasattr(os, "O_DIRECTORY") and hasattr(os, "O_NOFOLLOW"), "reading a folder of somebody else without links")
     try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=inside)
+        descriptor = os.open(name, _FOLDER, dir_fd=inside)
     except OSError as error:
         raise VerificationFailed(f"the folder cannot be opened: {_reason(error)}") from None
     try:

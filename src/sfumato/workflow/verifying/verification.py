@@ -18,6 +18,7 @@ Verdict = Literal[
     "rests on its maker",
     "promises nothing",
     "not checked",
+    "draft",
     "demonstration",
     "does not keep",
 ]
@@ -55,6 +56,8 @@ class Verification:
         certificate = self.certificate
         if certificate is None or any(finding.passed is False for finding in self.findings):
             return "does not keep"
+        if self.draft:
+            return "draft"
         if self.demonstration and not self.allow_demonstration:
             return "demonstration"
         if self.promises_nothing:
@@ -85,6 +88,11 @@ class Verification:
     def demonstration(self) -> bool:
         """A release whose randomness was seeded: anybody can repeat it."""
         return self.certificate is not None and not self.certificate.private
+
+    @property
+    def draft(self) -> bool:
+        """A draft, which no ledger knows: never accepted, whatever it keeps."""
+        return self.certificate is not None and self.certificate.draft
 
     @property
     def promises_nothing(self) -> bool:
@@ -132,6 +140,8 @@ class Verification:
             + caveats,
             "promises nothing": "the certificate promises no guarantee: there is nothing that could hold" + caveats,
             "not checked": f"no claim could be checked: {missing}{caveats}",
+            "draft": "a draft, not a release: nothing wrong was found, but it is in no ledger, so no later release is compared "
+            "with it. Make the release without --draft (draft=True) before you give anything away" + caveats,
             "demonstration": "a demonstration, not a private release: it was made with a seed, and anybody can repeat it"
             + allowed,
             "does not keep": "the release does NOT keep what it claims",
@@ -146,6 +156,8 @@ class Verification:
             "holds": self.holds,
             "promises_nothing": self.promises_nothing,
             "demonstration": self.demonstration,
+            "draft": self.draft,
+            "withdrawn": list(self.certificate.withdrawn) if self.certificate else [],
             "findings": [finding.__dict__ for finding in self.findings],
             "sentence": self.sentence,
             "dataset": self.certificate.dataset if self.certificate else None,

@@ -32,6 +32,7 @@ from sfumato.workflow.verifying import untrusted
 from sfumato.workflow.verifying.certificate_form import read_certificate, read_schema
 from sfumato.workflow.verifying.folder_rows import DATA_FILES
 from sfumato.workflow.verifying.stated.comparison import refuse_other_comparison
+from sfumato.workflow.verifying.stated.ledger_statements import check_withdrawals, refuse_other_ledger_statements
 from sfumato.workflow.verifying.stored.parts import FOLDER as PARTS
 from sfumato.workflow.verifying.untrusted import UntrustedFolder, quoted
 from sfumato.workflow.verifying.verification import Finding, Verification
@@ -99,7 +100,8 @@ def verify(
                 public.refuse(PARTS)
             _refuse_rows_elsewhere(kind, data, table)
             kind.refuse_other_facts(certificate, schema)
-            refuse_other_comparison(certificate.composition)
+            refuse_other_comparison(certificate.composition, withdrawn=bool(certificate.withdrawn))
+            refuse_other_ledger_statements(certificate)
             parts.refuse_other_attacks(certificate)
             findings.append(_check_files(public, certificate, Path(private)))
             findings.append(parts.stated_only(certificate))
@@ -111,7 +113,7 @@ def verify(
             compared = references_of(certificate, schema, original, population, owners_reading(place).overridden(stated))
             findings.extend(check_claims(certificate, schema.replace(folder=private), content_data, compared, ledger))
             entry = None if ledger is None else check_entry(certificate, content_data, ledger)
-            findings.extend([] if entry is None else [entry])
+            findings.extend(each for each in (entry, check_withdrawals(certificate, ledger)) if each is not None)
             if all(finding.passed is not False for finding in findings):
                 making = kind.check_making(certificate, content_data, Path(private), ledger)
                 findings.extend([] if making is None else [making])
@@ -237,6 +239,7 @@ def _refuse_other_form(content: Any, raw: bytes, what: str) -> None:
 
 def _about(certificate: Certificate) -> Finding:
     text = f"{counted(len(certificate.claims), 'claim')} about {quoted(certificate.dataset)}"
+    text += "; a draft, which is not to be given away" if certificate.draft else ""
     if not certificate.private:
         text += "; made with a seed: a demonstration that anybody can repeat"
     return Finding("certificate", True, text)

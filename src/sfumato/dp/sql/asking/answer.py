@@ -288,6 +288,9 @@ class QueryAnswer:
     def to_pandas(self, confidence: float = 0.95) -> Any:  # pandas has no types
         """The table as a pandas DataFrame; beside each noisy column `n` stands `n_margin`, how far its numbers may be off at the
         confidence. A margin is missing where nothing is known of it."""
+        from sfumato.core.extras import require_extra
+
+        require_extra("pandas", "pandas", "to_pandas()")
         return self.with_margins(confidence).to_pandas()
 
     def with_margins(self, confidence: float = 0.95) -> pa.Table:

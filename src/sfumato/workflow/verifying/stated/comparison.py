@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from sfumato.core.errors import VerificationFailed
-from sfumato.workflow.earlier.comparing import ADDS_UP, NOTHING_EARLIER, SAME_ROWS
+from sfumato.workflow.earlier.comparing import ADDS_UP, NONE_COUNTS, NOTHING_EARLIER, SAME_ROWS
 
 _Count = Annotated[int, Field(ge=0)]
 _Share = Annotated[float, Field(ge=0, le=1)]
@@ -42,7 +42,7 @@ class _Comparison(BaseModel):
     records_estimated: _Count | None = None
     details: dict[_Key, _Number | Literal["estimated", "counted"] | dict[_Words, _Number]] = {}
 
-    def agrees(self) -> bool:
+    def agrees(self, *, withdrawn: bool) -> bool:
         """Whether every release is accounted for, and what is found stands beside a comparison."""
         of_an_attack = {"success", "baseline", "details", "people", "records", "people_estimated", "records_estimated"}
         if self.attack is None and (self.compared or of_an_attack & self.model_fields_set):
@@ -55,15 +55,16 @@ class _Comparison(BaseModel):
             return self.compared > 0
         if self.earlier_releases:
             return ADDS_UP in self.finding
-        return bool(self.made_with_noise) or self.finding in (NOTHING_EARLIER, SAME_ROWS)
+        nothing = NONE_COUNTS if withdrawn else NOTHING_EARLIER
+        return bool(self.made_with_noise) or self.finding in (nothing, SAME_ROWS)
 
 
-def refuse_other_comparison(composition: object) -> None:
-    """Raise where a certificate says about earlier releases what no comparison says."""
+def refuse_other_comparison(composition: object, *, withdrawn: bool = False) -> None:
+    """Raise where a certificate says about earlier releases what no comparison says; `withdrawn` says whether some were."""
     if not composition:
         return
     try:
-        sound = _Comparison.model_validate(composition).agrees()
+        sound = _Comparison.model_validate(composition).agrees(withdrawn=withdrawn)
     except ValidationError:
         sound = False
     if not sound:

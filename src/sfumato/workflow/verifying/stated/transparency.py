@@ -18,7 +18,7 @@ from sfumato.core.plain_data import Plain
 from sfumato.data.hierarchies.hierarchy import ROOT
 from sfumato.data.hierarchies.shown_levels import MOST_LEVELS, ShownLevel
 from sfumato.data.hierarchies.shown_texts import ShownTexts
-from sfumato.data.schema import HIERARCHY_KINDS, Column, HierarchySpec, Schema
+from sfumato.data.schema import HIERARCHY_KINDS, MOST_CODES, Column, HierarchySpec, Schema
 from sfumato.measures.risk.linkage.transparency import published_steps
 from sfumato.workflow.earlier.readings import is_digest_of_code
 from sfumato.workflow.publishing.claims import stated_unit
@@ -69,8 +69,6 @@ _TYPE = re.compile(
 )
 #: The tree with a single level above its values has two.
 _FLAT_LEVELS = 1
-#: The most codes for missing values that a column has.
-_MOST_CODES = 100
 
 
 def refuse_other_facts(certificate: Certificate, schema: Schema) -> None:
@@ -160,7 +158,7 @@ def _refuse_other_writing(writing: Any, schema: Schema) -> None:
             isinstance(kind, str)
             and _is_type(kind)
             and isinstance(missing, list)
-            and len(missing) <= _MOST_CODES
+            and len(missing) <= MOST_CODES
             and all(isinstance(code, str) and is_digest_of_code(code) for code in missing)
             and set(written) <= {"type", "missing"}
         )

@@ -3,9 +3,9 @@
 Rows of large releases are written by Arrow, DuckDB or Spark, so that no single writer says which bytes they must be. The footer
 is read field by field against what these three write. Column chunks and page indexes must fill the file without a gap, pages
 must be single Zstandard frames and hold one value per row, a dictionary must list values of its group in the order in which rows
-show them, and statistics must be those of the rows (`parquet_statistics`). Row groups have the sizes that writers give them.
+show them, and statistics must be those of the rows (`parquet.statistics`). Row groups have the sizes that writers give them.
 Bloom filters are refused, since values that no row shows could hide in them. How a writer encodes values inside a page is not
-repeated: that a page ends with its last value is not checked.
+repeated, but a page holds nothing besides them (`parquet.pages`).
 Apache Parquet format, parquet.thrift; RFC 8878, Zstandard.
 """
 
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from sfumato.core.errors import VerificationFailed
 from sfumato.engines.staging.base import ROWS_PER_GROUP
 from sfumato.workflow.verifying.parquet.columns import is_described
+from sfumato.workflow.verifying.parquet.pages import refuse_other_bytes
 from sfumato.workflow.verifying.parquet.parts import (
     FOOTER_BYTES,
     MAGIC_BYTES,
@@ -154,7 +155,7 @@ class StoredForm:
             raise hidden("its footer says something of a column that no writer of releases says")
         refuse_statistics(about.get(12), column)
         refuse_sizes(about.get(16), column, physical=about[1], optional=optional)
-        pages, size = _pages(content, start, about, column)
+        pages, size = _pages(content, start, about, column, optional=optional)
         if (pages[0].start if pages else 0) != about.get(9):
             raise hidden("its footer names another place of a page")
         if size != about.get(6):
@@ -255,7 +256,9 @@ def _start(about: Fields) -> int:
     return min(places) if places else -1
 
 
-def _pages(content: bytes, start: int, about: Fields, column: pa.ChunkedArray) -> tuple[list[_PlacedPage], int]:
+def _pages(
+    content: bytes, start: int, about: Fields, column: pa.ChunkedArray, *, optional: bool
+) -> tuple[list[_PlacedPage], int]:
     """The data pages of a column, and the room that all of its pages take unpacked."""
     place = size = values = 0
     pages: list[_PlacedPage] = []
@@ -294,7 +297,9 @@ def _pages(content: bytes, start: int, about: Fields, column: pa.ChunkedArray) -
             if inner.get(3) != _RUNS or inner.get(4) not in _LEVELS or pages[-1].values < 1 or values > len(column):
                 raise hidden("a page has a header that no writer of releases gives it")
             levels |= {inner[3], inner[4]}
-            refuse_statistics(inner.get(5), pages[-1].of(column))
+            shown = pages[-1].of(column)
+            refuse_statistics(inner.get(5), shown)
+            refuse_other_bytes(_unpacked(page, unpacked, about), inner[2], shown, about[1], optional=optional)
         used.append((kind, inner[2]))
         size += body - place + unpacked
         place = body + packed
@@ -304,14 +309,17 @@ def _pages(content: bytes, start: int, about: Fields, column: pa.ChunkedArray) -
     return pages, size
 
 
-def _refuse_dictionary(packed: bytes, size: int, inner: Fields, about: Fields, column: pa.ChunkedArray) -> None:
-    """The values of the column in the order in which its rows show them, all or, where a writer gave up, the first ones."""
+def _unpacked(packed: bytes, size: int, about: Fields) -> bytes:
     import pyarrow as pa
 
     if size > int(about.get(6, 0)):
-        raise hidden("a dictionary is larger than its column")
-    unpacked = pa.Codec("zstd").decompress(packed, size).to_pybytes() if size else b""
-    values = list(entries_of(unpacked, _PHYSICAL[about[1]]))
+        raise hidden("a page is larger than its column")
+    return pa.Codec("zstd").decompress(packed, size).to_pybytes() if size else b""
+
+
+def _refuse_dictionary(packed: bytes, size: int, inner: Fields, about: Fields, column: pa.ChunkedArray) -> None:
+    """The values of the column in the order in which its rows show them, all or, where a writer gave up, the first ones."""
+    values = list(entries_of(_unpacked(packed, size, about), _PHYSICAL[about[1]]))
     shown = stored_in_turn(column, len(values))
     if len(values) != inner.get(1, 0) or values != shown or inner.get(3, False) is not False:
         raise hidden("a dictionary has entries that no row uses, or in another order than its rows")
