@@ -89,6 +89,13 @@ def test_what_is_read_is_never_written_over(place: Path, output: str, capsys: py
     assert (place / "staff.csv").read_bytes() == before and (place / "a.values.csv").read_text() == "x;y\n"
 
 
+def test_the_earlier_hierarchy_is_not_written_over(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "occupation.csv").write_text("a;b;*\n")
+    assert run(new("occupation", "-d", "staff.csv", "--from", "occupation.csv", "--overwrite")) == 2
+    assert "one of those that are read" in capsys.readouterr().err
+    assert (place / "occupation.csv").read_text() == "a;b;*\n"
+
+
 def test_a_refused_schema_leaves_no_file(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(new("age", "--data", "staff.csv", "--as", "ages", "-s", "staff.toml", "--write")) == 2
     assert "intervals" in capsys.readouterr().err and not list(place.glob("age*"))
@@ -151,6 +158,8 @@ def test_the_levels_of_a_schema_are_shown_without_a_further_word(place: Path, ca
         (["occupation", "--data", "staff.csv", "--as", "jobs"], "there is no kind"),
         (["occupation", "--data", "staff.csv", "--similar", "--as", "isco08"], "Choose one"),
         (["occupation", "--data", "staff.csv", "-o", "x.txt"], "does not end with .csv"),
+        (["occupation", "--data", "staff.csv", "--country", "CH"], "--as postcodes"),
+        (["occupation", "--data", "staff.csv", "--country", "CH", "--as", "auto"], "--as postcodes"),
     ],
 )
 def test_bad_input_is_one_clear_error(place: Path, arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:

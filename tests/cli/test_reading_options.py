@@ -55,6 +55,18 @@ def protected(output: str, *more: str) -> list[str]:
     return ["protect", SOURCE, "--k", "5", "--t", "Kosten=0.9", "-o", output, "--no-ledger", *more]
 
 
+def test_the_thousands_mark_of_a_schema_is_taken_back(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (place / "plain.csv").write_text("Gewicht\n" + "70.5\n" * 9)
+    (place / "weights.toml").write_text(
+        'dataset = "w"\n[read]\ndecimal = ","\nthousands = "."\n[columns]\nGewicht = {type = "number"}\n'
+    )
+    asked = ["inspect", "plain.csv", "--decimal", "."]
+    assert told([*asked, "--thousands", ""], capsys)["rows"] == 9
+    shown = ["hierarchy", "new", "Gewicht", "-d", "plain.csv", "-s", "weights.toml", "--decimal", "."]
+    assert "thousands '' is for none" in told(shown, capsys, 2)["error"]
+    assert told([*shown, "--thousands", ""], capsys)["values"] == 1
+
+
 def test_the_schema_says_it_or_options_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert told(protected("bare", "--schema", "bare.toml"), capsys, 2)["kind"] == "SourceError"
     by_schema = told(protected("a", "--schema", "with.toml"), capsys)

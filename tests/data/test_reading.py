@@ -227,6 +227,17 @@ def test_a_release_says_nothing_of_how_its_original_was_read(tmp_path: Path) -> 
     assert sf.check(tmp_path / "t.csv", owners, [sf.KAnonymity(5)]).measured
 
 
+def test_the_thousands_mark_of_a_schema_is_taken_back(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a\n1.234\n5.5\n")
+    schema = {"dataset": "d", "read": {"decimal": ",", "thousands": "."}, "columns": {"a": {"type": "number"}}}
+    with pytest.raises(ParameterError, match="^thousands and decimal are both '.'. .*thousands '' is for none"):
+        sf.read(path, schema, decimal=".")
+    for options in ({}, {"engine": "duckdb"}):
+        people = sf.read(path, schema, decimal=".", thousands="", **options)  # type: ignore[arg-type]
+        assert people.table().column("a").to_pylist() == [1.234, 5.5] and people.schema.read.thousands is None
+
+
 TEXTS = st.text(alphabet=" .,'0123456789-+eE/%:TZkA\u00a0\u2019", max_size=24)
 
 

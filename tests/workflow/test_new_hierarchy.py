@@ -105,7 +105,7 @@ def test_groups_from_a_list_a_file_or_a_mapping(tmp_path: Path) -> None:
         assert begun.placed == {"Nurse": ("Health",), "nurse": ("Health",), "cook": ("Food",), "baker": ("Food",)}
         assert (begun.respelt, begun.unplaced, begun.nearest) == (("Nurse",), ("pilto",), {"pilto": "pilot"})
         assert begun.listed == {"doctor": ("Health",), "pilot": ("Transport",)}
-    with pytest.raises(ParameterError, match="1 values"):
+    with pytest.raises(ParameterError, match="1 value stands"):
         sf.new_hierarchy(people, "job", groups={"a": ["x"], "b": ["x"]})
 
 
@@ -205,3 +205,24 @@ def test_a_preview_with_data_counts_records_of_a_schema_and_of_a_file(tmp_path: 
         preview(tmp_path / "job.csv", data=people)
     with pytest.raises(MissingColumn):
         preview(tmp_path / "job.csv", data=people, column="jobs")
+
+
+@pytest.mark.parametrize(
+    ("ways", "words"),
+    [
+        ({"groups": {"a": 5}}, "a group has a list of values, not int"),
+        ({"groups": {"a": "mf"}}, "a group has a list of values, not str"),
+        ({"groups": 5}, "groups is a file, its text, or a mapping"),
+        ({"tree": 5}, "tree is an earlier hierarchy or its file"),
+        ({"groups": {"a": ["b"], "c": ["b"]}}, "1 value stands in several groups"),
+    ],
+)
+def test_what_places_nothing_is_refused_in_words(ways: Any, words: str) -> None:
+    with pytest.raises(ParameterError, match=words):
+        sf.new_hierarchy(table(job=["b", "a"]), "job", **ways)
+
+
+def test_a_zero_that_is_dialled_within_a_country_is_no_part_of_a_number() -> None:
+    numbers = ["+41(0)44 123 45 67", "+41 44 123 45 67", "0041 (0) 44 1234567"]
+    begun = sf.new_hierarchy(table(phone=numbers), "phone", kind="telephones")
+    assert {row[1] for row in begun.rows} == {"+4144123****"} and not begun.unplaced

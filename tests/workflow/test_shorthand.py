@@ -111,8 +111,16 @@ def test_microdata_are_inspected_as_they_were_read() -> None:
 def test_head_shows_released_rows_alone() -> None:
     release = sf.protect(people(200), k=5)
     assert release.head(3) == release.data.slice(0, 3) and release.head().num_rows == 5 and release.head(0).num_rows == 0
+    assert release.head(10**20) == release.data
     with pytest.raises(ParameterError, match="whole number"):
         release.head(-1)
+
+
+def test_a_class_in_place_of_a_method_is_told_so() -> None:
+    with pytest.raises(ParameterError, match="Lattice is a class. Pass Lattice"):
+        sf.protect(people(20), k=2, method=sf.Lattice)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="Mdav is a class. Pass Mdav"):
+        sf.compare(people(20), [sf.Mdav])  # type: ignore[list-item]
 
 
 def test_rows_that_stayed_in_their_engine_have_no_head(tmp_path: Path) -> None:

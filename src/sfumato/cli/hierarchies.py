@@ -139,7 +139,7 @@ def new(
     if write and schema is None:
         raise Misuse("--write edits a schema: name it with --schema.")
     target = Path(output or _file_name(column))
-    _refuse_inputs(target, (data, schema, groups))
+    _refuse_inputs(target, (data, schema, groups, tree))
     begun = new_hierarchy(
         data,
         column,

@@ -26,7 +26,9 @@ def reads_a_table(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def with_options(**values: Any) -> None:
-        stated = stated_reading({name: values.pop(name) or None for name in Reading.names()})
+        said = {name: values.pop(name) for name in Reading.names()}
+        # of the empty ones, only that of thousands says something: that there is no mark
+        stated = stated_reading({name: value for name, value in said.items() if value or (name == "thousands" and value == "")})
         command(**values, reading=stated)
 
     shown: Any = with_options

@@ -72,6 +72,10 @@ def make(kind: str, entry: object) -> Any:  # one of that kind
     if not isinstance(entry, (str, Mapping)):
         if any(_belongs(type(entry), each) for each in _parts(kind)):
             return entry
+        if isinstance(entry, type) and any(_belongs(entry, each) for each in _parts(kind)):
+            raise ParameterError(
+                f"{entry.__name__} is a class. Pass {entry.__name__}(…) with its parameters, or its name as a text."
+            )
         raise ParameterError(
             f"{type(entry).__name__} is not {with_article(kind)}. Pass {kind}s, their names, or tables with a name."
         )

@@ -202,3 +202,9 @@ def _escapes() -> dict[int, str]:
 
     odd = [*range(0x20), 0x22, 0x5C, 0x7F]
     return {code: tomlkit.item(chr(code)).as_string()[1:-1] for code in odd}
+
+
+def counted(count: int, noun: str, several: str | None = None) -> str:
+    """A number of things: `1 record`, `1,200 records`, `2 classes`, `3 leaves`."""
+    plural = several or f"{noun}{'es' if noun.endswith('s') else 's'}"
+    return f"{count:,} {noun if count == 1 else plural}"

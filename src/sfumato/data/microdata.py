@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.texts import counted
 from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Schema
@@ -35,8 +36,8 @@ class Microdata:
     hierarchies: dict[str, Hierarchy] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __repr__(self) -> str:
-        rows = f"{len(self):,} rows" if self.relation.engine == "memory" else f"rows on {self.relation.engine}"
-        return f"Microdata('{self.schema.dataset}', {rows}, {len(self.column_names)} columns, from {self.description})"
+        rows = counted(len(self), "row") if self.relation.engine == "memory" else f"rows on {self.relation.engine}"
+        return f"Microdata('{self.schema.dataset}', {rows}, {counted(len(self.column_names), 'column')}, from {self.description})"
 
     def __len__(self) -> int:
         return self.relation.count()

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.core.errors import MissingColumn, SchemaError, Unsupported, all_at_once
+from sfumato.core.texts import counted
 from sfumato.data.recoding import SUPPRESSED, RecodingTable
 from sfumato.data.relation import COUNT, SHARES, UNITS, WEIGHT, WHOLE
 from sfumato.engines import class_queries
@@ -61,7 +62,7 @@ class MemoryRelation:
         self._distinct_units: dict[str, MemoryRelation] = {}
 
     def __repr__(self) -> str:
-        return f"MemoryRelation({self._rows:,} rows, {len(self._names)} columns)"
+        return f"MemoryRelation({counted(self._rows, 'row')}, {counted(len(self._names), 'column')})"
 
     @property
     def _names(self) -> list[str]:

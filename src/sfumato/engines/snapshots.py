@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import SfumatoError, SourceError
+from sfumato.core.texts import counted
 from sfumato.data.microdata import Microdata
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import Relation
@@ -80,7 +81,7 @@ class Snapshot:
         self._counted: dict[str, pa.Table] = {}
 
     def __repr__(self) -> str:
-        return f"Snapshot({self._engine}, {self._count:,} rows)"
+        return f"Snapshot({self._engine}, {counted(self._count, 'row')})"
 
     @property
     def engine(self) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.markup import shorten
+from sfumato.core.texts import counted as counted
 from sfumato.core.texts import percent
 
 EVIDENCE = {
@@ -143,12 +144,6 @@ def number(value: object) -> str:
     if not math.isfinite(value):
         return "infinite" if value > 0 else "not a number"
     return f"{value:.4g}"
-
-
-def counted(count: int, noun: str) -> str:
-    """A number of things: `1 record`, `1,200 records`, `2 classes`."""
-    ending = "" if count == 1 else "es" if noun.endswith("s") else "s"
-    return f"{count:,} {noun}{ending}"
 
 
 def percentage(value: object) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import ParameterError, forgetting
 from sfumato.core.plain_data import Plain
+from sfumato.core.texts import counted
 from sfumato.data.hierarchies.group_lists import looked_up, parse_groups, read_groups
 from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy
 from sfumato.data.hierarchies.proposed_hierarchy import ProposedHierarchy, refuse_too_many
@@ -57,6 +58,7 @@ def new_hierarchy(
     [['CH', 'Western Europe', 'Europe', '*'], ['DE', 'Western Europe', 'Europe', '*'], ['XX', '', '', '*']]
     """
     _check(kind, groups, similar, tree, levels)
+    _check_types(kind, country, groups, tree)
     from sfumato.engines.sources import read
 
     stated: Plain = reading
@@ -99,6 +101,23 @@ def _check(kind: str | None, groups: object, similar: bool, tree: object, levels
         raise ParameterError(f"levels is for a template, and {chosen[0]} has levels of its own. Leave levels out.")
 
 
+def _check_types(kind: object, country: object, groups: object, tree: object) -> None:
+    if country is not None and kind in (None, listing.AUTO):
+        raise ParameterError(
+            "country says of which country postcodes are. Pass kind='postcodes' (--as postcodes) as well, or leave it out."
+        )
+    if groups is not None and not isinstance(groups, (str, Path, Mapping)):
+        raise ParameterError(f"groups is a file, its text, or a mapping of group and values, not {type(groups).__name__}")
+    if isinstance(groups, Mapping):
+        for members in groups.values():
+            if isinstance(members, (str, bytes, Mapping)) or not isinstance(members, Collection):
+                raise ParameterError(
+                    f"groups: a group has a list of values, not {type(members).__name__}. Write {{'Health': ['nurse', 'doctor']}}"
+                )
+    if tree is not None and not isinstance(tree, (str, Path, Hierarchy)):
+        raise ParameterError(f"tree is an earlier hierarchy or its file, not {type(tree).__name__}")
+
+
 def _values(people: Microdata, column: str) -> tuple[tuple[str, ...], tuple[int, ...], int]:
     """The values of a column, the most frequent first, how many records have each, and how many have none."""
     counts = value_counts(people, column)
@@ -125,7 +144,8 @@ def _of_groups(groups: str | Path | Mapping[str, Sequence[str]], values: Sequenc
         listed = {str(value): (str(group),) for group, members in groups.items() for value in members}
         twice = sum(map(len, groups.values())) - len(listed)
         if twice:
-            raise ParameterError(f"{twice:,} values stand in several groups, or twice in one. List each value once.")
+            stand = "stands" if twice == 1 else "stand"
+            raise ParameterError(f"{counted(twice, 'value')} {stand} in several groups, or twice in one. List each value once.")
     else:
         lines = parse_groups(groups) if isinstance(groups, str) and "\n" in groups else read_groups(groups)
         listed = {value: (group,) for value, group in lines.items()}

@@ -159,7 +159,7 @@ class Release(Generic[C]):
         """The first `n` released rows, as they are published: an Arrow table."""
         self._refuse_unless_table()
         require(type(n) is int and n >= 0, "head: n is a whole number of at least 0")
-        rows: pa.Table = self.data.slice(0, n)
+        rows: pa.Table = self.data.slice(0, min(n, self.data.num_rows))
         return rows
 
     def _refuse_unless_table(self) -> None:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import HierarchyError, all_at_once, forgetting
 from sfumato.core.plain_files import read_plain
 from sfumato.core.platforms import set_mode
+from sfumato.core.texts import counted
 from sfumato.data.texts.values import as_numbers, text_of
 
 ROOT = "*"
@@ -219,7 +220,7 @@ def _check_rows(rows: Sequence[Sequence[str | None]], name: str) -> None:
             twice[row[0]] = 2
     if twice:
         listed = ", ".join(repr(leaf) for leaf in list(twice)[:10]) + (" …" if len(twice) > 10 else "")
-        faults.append(f"{len(twice)} leaves are listed more than once: {listed}")
+        faults.append(f"{counted(len(twice), 'leaf is', 'leaves are')} listed more than once: {listed}")
     blank = [i for i, row in enumerate(rows, 1) if row[0] is not None and any(entry is None for entry in row[1:])]
     if blank:
         listed = ", ".join(map(str, blank[:10])) + (" …" if len(blank) > 10 else "")

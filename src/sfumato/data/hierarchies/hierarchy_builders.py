@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 
 from sfumato.core.errors import HierarchyError, HierarchyGap, SchemaError, all_at_once
+from sfumato.core.texts import counted
 from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy, from_tree, mask_width
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.data.texts.values import as_numbers, text_of
@@ -67,7 +68,8 @@ def cover(tree: Hierarchy, values: Sequence[str | None], *, name: str, missing: 
         more = f" and {len(unknown) - 20} more" if len(unknown) > 20 else ""
         raise HierarchyGap(
             f"{len(unknown)} value{'s' if len(unknown) > 1 else ''} of column '{name}' missing from its hierarchy "
-            f'({len(tree.leaves):,} leaves): {", ".join(shown)}{more}. Add them to the hierarchy or set missing = "root".'
+            f"({counted(len(tree.leaves), 'leaf', 'leaves')}): {', '.join(shown)}{more}. "
+            'Add them to the hierarchy or set missing = "root".'
         )
     return tree.with_leaves([*unknown, None] if None in values else unknown)
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from pathlib import Path
 
 from sfumato.core.errors import HierarchyError, InputError
+from sfumato.core.texts import counted
 from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy
 from sfumato.data.hierarchies.hierarchy_builders import build, cover
 from sfumato.data.hierarchies.level_sizes import LevelSize, level_sizes
@@ -79,8 +80,8 @@ class ProposedHierarchy:
         blank = sum(value != value.strip() or not value for value in self.values)
         if blank:
             raise HierarchyError(
-                f"{blank:,} values of column '{self.column}' are empty or have blanks around them, which a hierarchy file "
-                "leaves out. Remove the blanks from the data, or declare the values as missing."
+                f"column '{self.column}' has {counted(blank, 'value')} with blanks around or without a character, which a "
+                "hierarchy file leaves out. Remove the blanks from the data, or declare such values as missing."
             )
         return _lines(self.rows)
 

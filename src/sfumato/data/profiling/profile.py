@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import MissingColumn
 from sfumato.core.markup import shorten
 from sfumato.core.plain_data import PlainDict
-from sfumato.core.texts import percent
+from sfumato.core.texts import counted, percent
 from sfumato.data.microdata import Microdata
 from sfumato.data.profiling.identifier_names import role_by_name
 from sfumato.data.profiling.identifier_patterns import PATTERNS, share
@@ -129,7 +129,7 @@ class Profile:
 
     def __repr__(self) -> str:
         return (
-            f"Profile('{shorten(self.description, 60)}', {self.rows:,} rows, {len(self.columns)} columns, "
+            f"Profile('{shorten(self.description, 60)}', {counted(self.rows, 'row')}, {counted(len(self.columns), 'column')}, "
             f"{len(self.quasi)} quasi-identifiers, smallest class {self.k}, {percent(self.unique_share)} unique)"
         )
 

@@ -75,8 +75,8 @@ def _read(raw: bytes, path: Path, where: str, options: CsvOptions) -> RawTable:
     if (options.encoding or encoding == "utf-8-sig") and not _is_text_in(content, "utf-8"):  # said, not found out
         raise SourceError(f"{where} is not text in the encoding {encoding}: name another one, or convert the file")
     sample = content[:_SAMPLE_BYTES].decode("utf-8", errors="ignore")
-    shown = next((line for line in sample.splitlines() if line.strip(" ")), "") if header_only else sample
-    separator = options.separator or detect_separator(shown, prefer="\t" if ".tsv" in path.name.lower() else ",")
+    shown = _first_line(sample) if header_only else sample
+    separator = options.separator or detect_separator(shown, prefer=_preferred(path))
     header, blank_lines, empty = _header_of(content, sample, separator, where)
     names, _ = unique_names(header)
     form = {"separator": separator, "encoding": encoding}
@@ -91,6 +91,44 @@ def _read(raw: bytes, path: Path, where: str, options: CsvOptions) -> RawTable:
     table = _parse(content, names, separator, blank_lines, where)
     columns = [_cells(table.column(i), options) for i in range(table.num_columns)]
     return RawTable(tuple(header), tuple(columns), True, tuple(notes), form=form)
+
+
+@dataclass(frozen=True)
+class CsvNames:
+    """What the line of column names of a text file says: a name for each column, the separator, and how many blank lines stand
+    before it."""
+
+    names: tuple[str, ...]
+    separator: str
+    blank_lines: int
+
+
+def names_of(path: Path, where: str, separator: str | None, encoding: str) -> CsvNames:
+    """The line of column names of a file that stays where it is; nothing behind that line has a say."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_SAMPLE_BYTES + 1)
+    except OSError as error:
+        raise SourceError(f"{where} cannot be read: {type(error).__name__}") from None
+    if b"\0" in content:
+        raise SourceError(f"{where} is not a text file: it contains zero bytes")
+    content = content.removeprefix(codecs.BOM_UTF8)
+    if not content or content.isspace():
+        raise SourceError(f"{where} is empty: there is not even a line with column names")
+    sample = content[:_SAMPLE_BYTES].decode(encoding, errors="replace")
+    chosen = separator or detect_separator(_first_line(sample), prefer=_preferred(path))
+    header, blank_lines, _ = _header_of(content, sample, chosen, where)
+    if any("\ufffd" in name for name in header):
+        raise SourceError(f"{where}: its column names are not text in the encoding {encoding}: name another one (--encoding)")
+    return CsvNames(unique_names(header)[0], chosen, blank_lines)
+
+
+def _first_line(sample: str) -> str:
+    return next((line for line in sample.splitlines() if line.strip(" ")), "")
+
+
+def _preferred(path: Path) -> str:
+    return "\t" if ".tsv" in path.name.lower() else ","
 
 
 def separator_name(separator: str | None) -> str:
@@ -173,10 +211,8 @@ def _is_text_in(raw: bytes, encoding: str) -> bool:
 
 def _as_utf8(raw: bytes, encoding: str, where: str) -> bytes:
     try:
-        if encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
-            content = raw
-        elif encoding == "utf-8-sig":
-            content = raw[3:] if raw.startswith(b"\xef\xbb\xbf") else raw
+        if encoding.lower().replace("_", "-") in ("utf-8", "utf8", "utf-8-sig"):
+            content = raw.removeprefix(codecs.BOM_UTF8)
         else:
             content = raw.decode(encoding).encode("utf-8")
         content[:_SAMPLE_BYTES].decode("utf-8", errors="ignore")
@@ -241,6 +277,8 @@ def _refuse_open_quote(content: bytes, separator: str, where: str) -> None:
 
 def _parse(content: bytes, names: tuple[str, ...], separator: str, blank_lines: int, where: str) -> pa.Table:
     wrong: list[tuple[int | None, int]] = []
+    if content.endswith(separator.encode()):  # Arrow takes an empty last cell for a quoted one where the one before it is
+        content += b"\n"
 
     def remember(row: pa_csv.InvalidRow) -> str:
         wrong.append((row.number, row.actual_columns))

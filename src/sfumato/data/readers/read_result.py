@@ -23,7 +23,7 @@ from sfumato.core.errors import SourceError, all_at_once
 from sfumato.data.schema import Column, Schema, Type
 from sfumato.data.texts.column_types import FIRST_DAY, LAST_DAY, convert, infer, numbers_at_once
 from sfumato.data.texts.decimals import exact_text, nearest_floats
-from sfumato.data.texts.number_codes import plain_codes, without_number_codes
+from sfumato.data.texts.number_codes import codes_as_written, plain_codes, without_number_codes
 from sfumato.data.texts.reading import PLAIN, Reading
 from sfumato.data.texts.text_forms import MISFITS
 from sfumato.data.texts.values import CodedText, TypedColumn, text_of
@@ -204,7 +204,10 @@ def _typed(
     declared_type = declared.stored_type if declared is not None else None
     missing = frozenset((*(declared.missing if declared is not None else ()), *reading.missing))
     typed = _read(name, column, textual, declared_type, missing, reading, lenient=lenient)
-    return replace(typed, array=without_number_codes(typed.array, missing)) if missing else typed
+    packed = pa.types.is_dictionary(column.type) or pa.types.is_run_end_encoded(column.type)
+    written = textual or _is_text(column.type.value_type if packed else column.type)
+    codes = codes_as_written(missing, reading) if written else missing
+    return replace(typed, array=without_number_codes(typed.array, codes)) if codes else typed
 
 
 def _read(

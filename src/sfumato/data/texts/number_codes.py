@@ -1,5 +1,6 @@
 """Codes that mean "no value", as numbers: among numbers a code is compared by its value, since 999 and 999.0 are one number.
 
+Texts of a table that is read with other marks have codes with these marks: under `decimal = ","` -9,5 is a number, and 9.5 none.
 A code that is no number (`NA`) is compared by its text, like every code in a column of text.
 """
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.data.texts.decimals import plain_text
+from sfumato.data.texts.reading import Reading
 
 _NUMBER = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]{1,3})?")
 
@@ -44,6 +46,16 @@ def plain_codes(codes: Iterable[str]) -> list[str]:
     ['-9', '1.5']
     """
     return [plain_text(code) for code in _decimals(codes)]
+
+
+def codes_as_written(codes: Iterable[str], reading: Reading) -> list[str]:
+    """The codes of a column of text that are numbers as its texts are read, each with a decimal point and without marks between
+    thousands.
+
+    >>> codes_as_written(["NA", "-9,50", "9.999", "1.5"], Reading(decimal=",", thousands="."))
+    ['-9.50', '9999']
+    """
+    return list(codes) if reading.plain_numbers else [number for code in codes if (number := reading.number(code)) is not None]
 
 
 def without_number_codes(array: pa.Array, codes: Iterable[str]) -> pa.Array:

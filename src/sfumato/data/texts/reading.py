@@ -41,6 +41,14 @@ class _Separator(Range):
 
 
 @dataclass(frozen=True)
+class _Thousands(OneOf):
+    """The empty text is no mark: it takes back that of a schema."""
+
+    def settled(self, value: object) -> object:
+        return None if value == "" else super().settled(value)
+
+
+@dataclass(frozen=True)
 class _Encoding(Range):
     words = "the name of an encoding, for instance utf-8 or cp1252"
 
@@ -98,7 +106,9 @@ class Reading(Declared):
     separator: Annotated[str | None, _Separator(), "the character between the cells of a text file; detected if left out"] = None
     decimal: Annotated[str | None, OneOf((".", ",")), "the decimal mark of numbers; a point if left out"] = None
     thousands: Annotated[
-        str | None, OneOf((".", ",", " ", "'", "_")), "the mark between groups of three digits of a number; none if left out"
+        str | None,
+        _Thousands((".", ",", " ", "'", "_")),
+        "the mark between groups of three digits of a number; none if left out, '' for none where the schema states one",
     ] = None
     encoding: Annotated[
         str | None,
@@ -114,7 +124,7 @@ class Reading(Declared):
         """A mark cannot stand for two things."""
         if self.thousands is not None and self.thousands == (self.decimal or "."):
             also = "" if self.decimal else ", which a decimal point is unless decimal says otherwise"
-            yield f"thousands and decimal are both {self.thousands!r}{also}"
+            yield f"thousands and decimal are both {self.thousands!r}{also}. State the other one too; thousands '' is for none"
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
@@ -124,7 +134,10 @@ class Reading(Declared):
     def overridden(self, stated: Plain) -> Reading:  # values of the keys
         """The same with other keys, those that are None left as they are."""
         changes = {name: value for name, value in stated.items() if value is not None}
-        return dataclasses.replace(self, **changes) if changes else self
+        try:
+            return dataclasses.replace(self, **changes) if changes else self
+        except ParameterError as error:
+            raise ParameterError(str(error).removeprefix("Reading: ")) from None
 
     def of_another_table(self) -> Reading:
         """What is kept for a second table about the same people: separator and encoding of its file are its own."""

@@ -19,6 +19,7 @@ _TWO_DIGITS = frozenset(
 _UNASSIGNED = ("0", "28", "83", "89")
 _LAST, _REGION = 4, 2
 _NATIONAL = "no country code"
+_WITHIN = re.compile(r"\( *0 *\)")
 _SHAPE = next(pattern for pattern in PATTERNS if pattern.name == "telephone number")
 
 
@@ -27,12 +28,15 @@ def groups(value: str) -> Groups:
 
     >>> groups("+41 44 123 45 67")
     ('+4144123****', '+4144*******', '+41')
+    >>> groups("+41 (0)44 123 45 67") == groups("+41 44 123 45 67")
+    True
     """
     text = value.strip()
     if not _SHAPE.matches(text):
         return None
-    digits = re.sub(r"\D", "", text)
     abroad = text.startswith(("+", "00"))
+    # the zero in +41 (0)44 is dialled within the country alone, and never behind the code of the country
+    digits = re.sub(r"\D", "", _WITHIN.sub("", text, count=1) if abroad else text)
     if not abroad:
         return _masked(digits, digits[:3] if digits[0] == "0" else digits[: _REGION + 1], _NATIONAL)
     digits = digits.removeprefix("00") if text.startswith("00") else digits

@@ -43,14 +43,10 @@ def text_kinds(
     tests: list[exp.Expression] = []
     candidates: list[tuple[str, Type]] = []
     for name in names:
-        column = exp.column(identifier(name))
-        codes = [text_literal(code) for code in missing.get(name, ())]
-        value: exp.Expression = column
-        if codes:
-            value = exp.Case(
-                ifs=[exp.If(this=exp.In(this=column, expressions=codes), true=exp.Null())],
-                default=column.copy(),
-            )
+        column = exp.column(identifier(source.columns.get(name, name)))
+        # an empty text in quotes is missing among numbers and dates, as it is in this process
+        absent = [text_literal(code) for code in ("", *missing.get(name, ()))]
+        value = exp.Case(ifs=[exp.If(this=exp.In(this=column, expressions=absent), true=exp.Null())], default=column.copy())
         for kind, form in _FORMS.items():
             for test in kind_forms(value, kind, form, reading):
                 tests.append(exp.alias_(exp.Anonymous(this="bool_and", expressions=[test]), f"t{len(tests)}"))

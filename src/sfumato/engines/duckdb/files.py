@@ -33,4 +33,4 @@ class ParquetFiles(DuckDBRelation):
 
     @cached_property
     def _source(self) -> PhysicalTable:
-        return self._parquet(tuple(str(path.resolve()) for path in self._paths))
+        return self._parquet(self._paths)

@@ -21,6 +21,7 @@ from sfumato.core.errors import SourceError, raise_alone
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import COUNT, Relation
 from sfumato.data.schema import Type
+from sfumato.data.texts.number_codes import codes_as_written
 from sfumato.data.texts.reading import PLAIN, Reading
 from sfumato.engines import class_queries
 from sfumato.engines.canonical import canonical_columns
@@ -36,8 +37,9 @@ from sfumato.engines.duckdb.connections import (
     described_columns,
     streamed,
 )
+from sfumato.engines.duckdb.csv_form import csv_table
 from sfumato.engines.duckdb.stored_types import exact_kind_of, is_read_by_text, kind_of_sql_type
-from sfumato.engines.duckdb.written_texts import encoding_in_place, refuse_dates_in_place, rewritten
+from sfumato.engines.duckdb.written_texts import refuse_dates_in_place, rewritten
 from sfumato.engines.expressions import Kind
 from sfumato.engines.joining import not_together
 from sfumato.engines.plan import Field, Plan, Scan
@@ -116,30 +118,29 @@ class DuckDBRelation(SqlRelation):
 
         if self._database:
             return PhysicalTable(self._found_table())
-        if any(character in self._path.name for character in "*?[]{}"):
-            raise SourceError(f"'{self._path}': DuckDB reads *, ?, [ and {{ in a file name as a pattern; rename the file")
-        path = str(self._path.resolve())
         if self._path.suffix.lower() in (".parquet", ".pq"):
-            return self._parquet((path,))
-        options: list[tuple[str, str | bool]] = [
-            ("all_varchar", True),
-            ("allow_quoted_nulls", False),
-            ("header", True),
-        ]
+            return self._parquet((self._path,))
+        self._refuse_pattern(self._path)
         refuse_dates_in_place(self._reading)
-        if self._reading.separator is not None:
-            options.append(("delim", self._reading.separator))
-        if (encoding := encoding_in_place(self._reading)) is not None:
-            options.append(("encoding", encoding))
-        return PhysicalTable((path,), "read_csv", tuple(options))
+        return csv_table(self._path, self._reading)
 
-    def _parquet(self, files: tuple[str, ...]) -> PhysicalTable:
+    def _refuse_pattern(self, path: Path) -> None:
+        if any(character in str(path.resolve()) for character in "*?[]{}"):
+            raise SourceError(
+                f"'{self._path}': DuckDB reads *, ?, [ and {{ in the name of a file or folder as a pattern; rename the file or "
+                "folder"
+            )
+
+    def _parquet(self, paths: Sequence[Path]) -> PhysicalTable:
         """DuckDB renames columns that differ in case alone, and adds columns from names of folders such as `year=2024`; the
         files' own names are the truth."""
         import pyarrow.parquet as pq
 
         from sfumato.engines.sql.compile import PhysicalTable
 
+        for path in paths:
+            self._refuse_pattern(path)
+        files = tuple(str(path.resolve()) for path in paths)
         try:
             names = pq.read_schema(files[0]).names
         except (pa.ArrowException, OSError):
@@ -168,16 +169,16 @@ class DuckDBRelation(SqlRelation):
         """The columns by name, in order."""
         source = self._source
         with self._connected() as connection:
-            described = described_columns(connection, source)
             if source.function == "read_csv":
                 from sfumato.engines.duckdb.csv_types import text_kinds
 
                 declared = self._types or {}
-                open_names = [name for name, _ in described if name not in declared]
+                open_names = [name for name in source.columns if name not in declared]
                 read_types = text_kinds(connection, source, open_names, self._missing or {}, self._reading)
-                stored: dict[str, Kind] = {name: "string" for name, _ in described}
+                stored: dict[str, Kind] = dict.fromkeys(source.columns, "string")
                 types = {**read_types, **declared}
                 return declared_fields(stored, types, self._missing)
+            described = described_columns(connection, source)
         own = {theirs: name for name, theirs in source.columns.items()}
         stored = {own.get(name, name): kind_of_sql_type(sql_type) for name, sql_type in described}
         exact = {own.get(name, name): kind for name, sql_type in described if (kind := exact_kind_of(sql_type)) is not None}
@@ -187,8 +188,12 @@ class DuckDBRelation(SqlRelation):
     @cached_property
     def _rows(self) -> PhysicalTable:
         """The source, its texts as they are read."""
-        texts = {} if self._reading.plain or self._source.function != "read_csv" else rewritten(self.fields, self._reading)
-        return replace(self._source, texts=texts) if texts else self._source
+        if self._reading.plain or self._source.function != "read_csv":
+            return self._source
+        texts = rewritten(self.fields, self._reading)
+        numbers = [name for name in texts if self.fields[name].kind in ("integer", "number")]
+        codes = {name: tuple(codes_as_written(self.fields[name].missing, self._reading)) for name in numbers}
+        return replace(self._source, texts=texts, codes=codes) if texts else self._source
 
     def run(
         self,

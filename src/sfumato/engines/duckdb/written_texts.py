@@ -128,11 +128,13 @@ def _of_form(
 
     from sfumato.engines.sql.values import text_literal
 
-    cases = [exp.If(this=matches(text, form), true=plain)]
+    # codes first, by their text: one may have the form of a value, or that of another value once it is rewritten
+    absent: exp.Expression = _absent(value)
+    if codes:
+        absent = exp.or_(absent, exp.In(this=value.copy(), expressions=[text_literal(code) for code in codes]))
+    cases = [exp.If(this=absent, true=exp.Null()), exp.If(this=matches(text, form), true=plain)]
     cases += [exp.If(this=matches(text, each), true=text.copy()) for each in as_it_is]
-    listed = exp.In(this=value.copy(), expressions=[text_literal(code) for code in ("", *codes)])
-    cases.append(exp.If(this=listed, true=value.copy()))
-    cases.append(exp.If(this=_absent(value), true=exp.Null()))
+    cases.append(exp.If(this=exp.EQ(this=value.copy(), expression=text_literal("")), true=value.copy()))
     return exp.Case(ifs=cases, default=text_literal(_UNREADABLE))
 
 

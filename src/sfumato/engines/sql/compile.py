@@ -8,7 +8,7 @@ never reach its parser.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal as OneOf
 from typing import TypeAlias
@@ -36,16 +36,18 @@ class PhysicalTable:
 
     `columns` translates names where the engine calls a column differently. `clean` says that the values are
     already in their one form (uploaded by us), so that no conversion is needed. `rows` are the rows themselves, as a query.
-    `texts` rewrites the texts of columns into the forms that the engine casts.
+    `texts` rewrites the texts of columns into the forms that the engine casts, without those that are codes for no value;
+    `codes` are what their values are then compared with.
     """
 
     path: tuple[str, ...]
     function: OneOf["read_parquet", "read_csv"] | None = None
-    options: tuple[tuple[str, str | bool], ...] = ()
+    options: tuple[tuple[str, str | bool | int | tuple[str, ...]], ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)
     clean: bool = False
     rows: exp.Subquery | None = field(default=None, repr=False)
     texts: Mapping[str, Callable[[exp.Expression], exp.Expression]] = field(default_factory=dict, repr=False)
+    codes: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def expression(self) -> exp.Expression:
         """The table as it stands after FROM."""
@@ -55,11 +57,19 @@ class PhysicalTable:
             *outer, name = (identifier(part) for part in self.path)
             parts = dict(zip(("db", "catalog"), reversed(outer), strict=False))
             return exp.Table(this=name, **parts)
-        named = [exp.EQ(this=exp.column(name), expression=exp.convert(value)) for name, value in self.options]
+        named = [exp.EQ(this=exp.column(name), expression=_option(value)) for name, value in self.options]
         files = [text_literal(file) for file in self.path]
         read = files[0] if len(files) == 1 else exp.Array(expressions=files)
         call = exp.Anonymous(this=self.function, expressions=[read, *named])
         return exp.Table(this=call)
+
+
+def _option(value: str | bool | int | tuple[str, ...]) -> exp.Expression:
+    """What a table function is told; names are columns of text."""
+    if not isinstance(value, tuple):
+        return exp.convert(value)
+    texts = [exp.PropertyEQ(this=identifier(name), expression=text_literal("VARCHAR")) for name in value]
+    return exp.Struct(expressions=texts)
 
 
 @dataclass(frozen=True)
@@ -162,7 +172,9 @@ class _Compiler:
         shown = []
         for entry in plan.columns:
             raw: exp.Expression = exp.column(identifier(table.columns.get(entry.name, entry.name)), table=alias)
-            raw = table.texts[entry.name](raw) if entry.name in table.texts else raw
+            if entry.name in table.texts:
+                raw = table.texts[entry.name](raw)
+                entry = replace(entry, missing=table.codes.get(entry.name, ()))
             value = raw if table.clean else stored_value(raw, entry, self.dialect)
             shown.append(self.named(entry.name, value))
         source = exp.alias_(table.expression(), alias, table=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from sfumato.core.errors import InputError, SourceError
+from sfumato.core.texts import counted
 from sfumato.data.relation import Relation
 from sfumato.engines.address import is_postgres_url, redacted
 
@@ -103,7 +104,7 @@ class Staged:
         self._prepare = prepare
 
     def __repr__(self) -> str:
-        return f"Staged({self.rows:,} rows, {'published' if self.published else 'not published'})"
+        return f"Staged({counted(self.rows, 'row')}, {'published' if self.published else 'not published'})"
 
     def prepare(self) -> None:
         """Do what can be done before the rows appear; once."""

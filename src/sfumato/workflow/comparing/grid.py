@@ -159,6 +159,8 @@ def method_of(mapping: Plain) -> Method:
 def _expand(entry: Any, people: Microdata | None) -> list[Method]:
     if isinstance(entry, (Mask, Recoded)):
         return [entry]
+    if isinstance(entry, type):
+        raise ParameterError(f"{entry.__name__[:60]} is a class. Pass {entry.__name__[:60]}(…) with its parameters.")
     if isinstance(entry, str):
         said = called(entry)
         if len(said.methods) > 1:
