@@ -110,7 +110,11 @@ def promised(guarantees: Iterable[object], k: int | None) -> tuple[ClassGuarante
 
 def method_of(method: Search | Mask | str | Plain) -> Search | Mask:
     """A search or a mask alone: itself, a text such as "Lattice(suppression=0.05)", or a mapping with its name and parameters."""
-    return registry.make("method", named.inline(method) if isinstance(method, str) else method)  # type: ignore[no-any-return]
+    entry = named.inline(method) if isinstance(method, str) else method
+    name = entry.get("name") if isinstance(entry, Mapping) else type(entry).__name__
+    if registry.has("guarantee", name):
+        raise ParameterError(f"{name} is a guarantee and no method: pass it in guarantees=")
+    return registry.make("method", entry)  # type: ignore[no-any-return]
 
 
 def method_with_guarantees(method: str | Plain) -> tuple[Unplaced, tuple[ClassGuarantee, ...]]:
@@ -120,10 +124,7 @@ def method_with_guarantees(method: str | Plain) -> tuple[Unplaced, tuple[ClassGu
 
     if isinstance(method, str):
         return method_called(method)
-    name = method.get("name") if isinstance(method, Mapping) else type(method).__name__
-    if registry.has("guarantee", name):
-        raise ParameterError(f"{name} is a guarantee and no method: pass it in guarantees=")
-    return registry.make("method", method), ()
+    return method_of(method), ()
 
 
 def _guarantee(entry: object) -> ClassGuarantee:
