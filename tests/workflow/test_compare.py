@@ -20,7 +20,7 @@ from sfumato.core.errors import Cancelled, InputError, ParameterError, SfumatoEr
 from sfumato.data.schema import Column, Schema
 from sfumato.masking.base import Change, Kept, Mask
 from sfumato.report.comparison_words import _uncertainty
-from sfumato.workflow import jobs, named
+from sfumato.workflow import jobs
 from sfumato.workflow.comparing import measuring
 from sfumato.workflow.comparing.grid import expanded, label_of, method_called, method_of, typed
 from tests.workflow.test_mask import SCHEMA, table
