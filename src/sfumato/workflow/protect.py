@@ -362,9 +362,9 @@ def _stated_method(method: Search | Mask | str | Plain | None) -> tuple[Unplaced
         return LeastLoss(), ()
     if isinstance(method, (Search, Mask)):
         return method, ()
-    from sfumato.workflow.shorthand import method_of
+    from sfumato.workflow.shorthand import method_with_guarantees
 
-    return method_of(method)
+    return method_with_guarantees(method)
 
 
 def _placed(method: Unplaced, people: Microdata) -> Search | Mask:

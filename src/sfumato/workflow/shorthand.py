@@ -18,7 +18,9 @@ from sfumato.report.wording import counted
 from sfumato.workflow import named
 
 if TYPE_CHECKING:
+    from sfumato.anonymity.search.base import Search
     from sfumato.engines.sources import TableLike
+    from sfumato.masking.base import Mask
     from sfumato.workflow.comparing.grid import Unplaced
 
 #: A guarantee as somebody has it: itself, a text such as "KAnonymity(k=5)", or a mapping with its name and parameters.
@@ -106,17 +108,23 @@ def promised(guarantees: Iterable[object], k: int | None) -> tuple[ClassGuarante
     return (KAnonymity(k), *promises)
 
 
-def method_of(method: str | Plain) -> tuple[Unplaced, tuple[ClassGuarantee, ...]]:
+def method_of(method: Search | Mask | str | Plain) -> Search | Mask:
+    """A search or a mask alone: itself, a text such as "Lattice(suppression=0.05)", or a mapping with its name and parameters."""
+    entry = named.inline(method) if isinstance(method, str) else method
+    name = entry.get("name") if isinstance(entry, Mapping) else type(entry).__name__
+    if registry.has("guarantee", name):
+        raise ParameterError(f"{name} is a guarantee and no method: pass it in guarantees=")
+    return registry.make("method", entry)  # type: ignore[no-any-return]
+
+
+def method_with_guarantees(method: str | Plain) -> tuple[Unplaced, tuple[ClassGuarantee, ...]]:
     """A search or a mask from a text such as "Lattice(suppression=0.05)" or a mapping with its name and parameters, and the
     guarantees that the text names, as in "KAnonymity(k=10) by Mondrian"."""
     from sfumato.workflow.comparing.grid import method_called
 
     if isinstance(method, str):
         return method_called(method)
-    name = method.get("name") if isinstance(method, Mapping) else type(method).__name__
-    if registry.has("guarantee", name):
-        raise ParameterError(f"{name} is a guarantee and no method: pass it in guarantees=")
-    return registry.make("method", method), ()
+    return method_of(method), ()
 
 
 def _guarantee(entry: object) -> ClassGuarantee:
