@@ -206,7 +206,7 @@ def _typed(
     typed = _read(name, column, textual, declared_type, missing, reading, lenient=lenient)
     packed = pa.types.is_dictionary(column.type) or pa.types.is_run_end_encoded(column.type)
     written = textual or _is_text(column.type.value_type if packed else column.type)
-    codes = codes_as_written(missing, reading) if written else missing
+    codes = codes_as_written(missing, reading) if written and missing else missing
     return replace(typed, array=without_number_codes(typed.array, codes)) if codes else typed
 
 
