@@ -48,9 +48,9 @@ def _alike(path: Path, **options: Any) -> tuple[list[str], list[list[Any]]]:
 
 
 ODD = {
-    "comments": "room,n\n" + "".join(f"{'#' * (i % 2)}r{i},{i}\n" for i in range(40)),
+    "comments": "room,n\n" + "".join(f"{'#' * (i % 2)}{i},{'x' * (i % 2)}{i}\n" for i in range(40)),
     "apostrophes": "room,n\n" + "".join(f"'r{i}','n{i}'\n" for i in range(40)),
-    "backslashes": "room,n\n" + "".join(f'"a\\","b\\\\{i}"\n' for i in range(40)),
+    "backslashes": "room,n\n" + "".join(f'"a\\","{i}"\n"b","c\\""d"\n' for i in range(40)),
     "preamble": "a title\n" + "".join(f"r{i}\n" for i in range(40)),
     "other separators": "a;b,c\n" + "".join("x;y;z,1\n" for i in range(40)),
     "one line is long": "room,n\nr0,1\n" + "x" * 3_000_000 + ",2\nr3,3\n",
@@ -70,9 +70,9 @@ ODD = {
 @pytest.mark.parametrize("content", ODD.values(), ids=ODD)
 def test_what_an_engine_would_guess_is_stated(tmp_path: Path, content: str) -> None:
     path = _written(tmp_path, content)
-    names, columns = _alike(path, separator=",")
-    assert _read(path, engine="duckdb", encoding="utf-8", separator=",") == (names, columns)
-    relation = lenient(sf.read(path, separator=",", engine="duckdb").relation)
+    names, columns = _alike(path)
+    assert _read(path, engine="duckdb", encoding="utf-8") == (names, columns)
+    relation = lenient(sf.read(path, engine="duckdb").relation)
     assert relation.count() == len(columns[0])
 
 
@@ -92,6 +92,18 @@ def test_the_name_of_a_folder_is_no_pattern(tmp_path: Path) -> None:
     _written(tmp_path, "a\n9\n", "x1/u.csv")
     with pytest.raises(SourceError, match="rename the file or folder"):
         DuckDBRelation(_written(tmp_path, "a\n1\n", "x[1]/u.csv")).count()
+
+
+@pytest.mark.parametrize(("content", "kept"), [("a,b\n" + "1,2\n" * 40 + "3\n", 40), ("a\n1,2\n3\n", 1)])
+def test_a_line_of_another_length_is_refused_or_left_out_and_decides_nothing_else(
+    tmp_path: Path, content: str, kept: int
+) -> None:
+    path = _written(tmp_path, content)
+    assert _read(path, engine="duckdb") is None is _read(path)
+    names, columns = _rows(
+        path, engine="duckdb", unreadable="missing", schema={"dataset": "d", "columns": {"a": {"type": "string"}}}
+    )
+    assert names == content.partition("\n")[0].split(",") and len(columns[0]) == kept
 
 
 REFUSED = {
