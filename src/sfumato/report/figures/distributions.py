@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.data.released import ReleasedTable
 from sfumato.data.texts.values import as_numbers
-from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, PAPER, Board, board, finished
-from sfumato.report.figures.labels import fit_titles, short_name
+from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, PAPER, Board, board, finished, fit_titles, short_name
 from sfumato.report.markup import shorten, visible
 
 MOST_VALUES = 10

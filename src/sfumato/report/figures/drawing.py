@@ -210,3 +210,32 @@ def _recoloured(source: str) -> str:
         return style
 
     return re.sub(r'style="[^"]*"', in_style, source)
+
+
+def short_name(text: str, longest: int) -> str:
+    """A name of at most so many characters; a long one loses its middle, so that names which begin alike stay different.
+
+    >>> short_name("question 17 of the survey", 16)
+    'questio…e survey'
+    """
+    shown = visible(text)
+    if len(shown) <= longest:
+        return shown
+    tail = (longest - 1) // 2
+    return f"{shown[: longest - 1 - tail]}…{shown[-tail:]}"
+
+
+def fit_titles(axes: Sequence[Axes], texts: Sequence[str]) -> None:
+    """Titles of small drawings, each shortened until it ends where its drawing does."""
+    shown = [
+        (panel, panel.set_title(text, loc="left", fontsize=12, color=INK, fontweight="bold"), text)
+        for panel, text in zip(axes, texts, strict=True)
+    ]
+    if not shown:
+        return
+    shown[0][0].figure.draw_without_rendering()  # type: ignore[union-attr]
+    for panel, title, text in shown:
+        room, left = panel.get_window_extent(), len(text)
+        while left > 4 and title.get_window_extent().x1 > room.x1:
+            left -= 1
+            title.set_text(short_name(text, left))

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, SECOND, Board, board, finished, tidy_axes
-from sfumato.report.figures.labels import Label, place_labels, short_name
+from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, SECOND, Board, board, finished, short_name, tidy_axes
+from sfumato.report.figures.labels import Label, place_labels
 from sfumato.report.figures.ledger_timeline import date_axis, moment
 from sfumato.report.markup import shorten, visible
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sfumato.core.errors import InputError
-from sfumato.report.figures.drawing import ACCENT, GRID, INK, SECOND, board, finished
-from sfumato.report.figures.labels import Label, place_labels, short_name
+from sfumato.report.figures.drawing import ACCENT, GRID, INK, SECOND, board, finished, short_name
+from sfumato.report.figures.labels import Label, place_labels
 from sfumato.report.markup import visible
 
 

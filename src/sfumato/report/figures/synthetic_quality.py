@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.plain_data import Plain
-from sfumato.report.figures.drawing import ACCENT, INK, PALE, SECOND, Board, board, finished, tidy_axes
-from sfumato.report.figures.labels import fit_titles, short_name
+from sfumato.report.figures.drawing import ACCENT, INK, PALE, SECOND, Board, board, finished, fit_titles, short_name, tidy_axes
 from sfumato.report.markup import shorten, visible
 
 if TYPE_CHECKING:
