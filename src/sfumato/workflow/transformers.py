@@ -97,7 +97,7 @@ class MaskTransformer(_ChangedColumns):
     def _method(self) -> Mask:
         from sfumato.workflow.shorthand import method_of
 
-        mask = self.mask if isinstance(self.mask, Mask) else method_of(self.mask)[0]
+        mask = method_of(self.mask)
         if not isinstance(mask, Mask):
             raise ParameterError(f"{type(mask).__name__} is no mask; a transformer takes one, such as sf.Mdav(k=5)")
         if not mask.keeps_rows:

@@ -31,6 +31,7 @@ from sfumato.workflow.verifying import folder_parts as parts
 from sfumato.workflow.verifying import untrusted
 from sfumato.workflow.verifying.certificate_form import read_certificate, read_schema
 from sfumato.workflow.verifying.folder_rows import DATA_FILES
+from sfumato.workflow.verifying.notices import check_notices
 from sfumato.workflow.verifying.stated.comparison import refuse_other_comparison
 from sfumato.workflow.verifying.stated.ledger_statements import check_withdrawals, refuse_other_ledger_statements
 from sfumato.workflow.verifying.stored.parts import FOLDER as PARTS
@@ -112,6 +113,7 @@ def verify(
             findings.extend(read)
             compared = references_of(certificate, schema, original, population, owners_reading(place).overridden(stated))
             findings.extend(check_claims(certificate, schema.replace(folder=private), content_data, compared, ledger))
+            findings.extend(check_notices(certificate, schema, content_data))
             entry = None if ledger is None else check_entry(certificate, content_data, ledger)
             findings.extend(each for each in (entry, check_withdrawals(certificate, ledger)) if each is not None)
             if all(finding.passed is not False for finding in findings):
