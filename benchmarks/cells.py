@@ -101,7 +101,7 @@ def main(method: str, rows: str, sensitive: str) -> None:
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the largest set is counted anew
     outcome = search.run(table, promises)
     grown = _status("VmHWM") - before
-    cells = outcome.table.cell_counts.size
+    cells = outcome.class_table.cell_counts.size
     print(json.dumps({"cells": cells, "bytes": grown / cells}))
 
 

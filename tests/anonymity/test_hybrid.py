@@ -103,7 +103,9 @@ def recoded(data: pa.Table, schema: Schema, guarantees: list[Any], search: sf.Hy
     """The rows as a search recodes them, without a release around them."""
     people = sf.read(data, schema)
     outcome = search.run(people, guarantees)
-    return people.relation.recode(RecodingTable.of(outcome.result, outcome.table.keys, outcome.table.quasi), list(schema.columns))
+    return people.relation.recode(
+        RecodingTable.of(outcome.result, outcome.class_table.keys, outcome.class_table.quasi), list(schema.columns)
+    )
 
 
 def fewest_by_force(rows: list[dict[str, Any]], tabular: list[str], sets: dict[str, str], most: int) -> int:

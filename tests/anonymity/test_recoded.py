@@ -57,7 +57,7 @@ def test_every_value_read_is_one_that_its_cell_covers(search: Search) -> None:
     read = read_out(data, search)
     outcome = search.run(data, [sf.KAnonymity(4)])
     shown = data.relation.recode(
-        RecodingTable.of(outcome.result, outcome.table.keys, outcome.table.quasi), ["age", "town", "wage"]
+        RecodingTable.of(outcome.result, outcome.class_table.keys, outcome.class_table.quasi), ["age", "town", "wage"]
     )
     row_of = {wage: row for row, wage in enumerate(data.table().column("wage").to_pylist())}
     rows = [row_of[wage] for wage in shown.column("wage").to_pylist()]

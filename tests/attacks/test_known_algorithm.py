@@ -71,7 +71,7 @@ def merged_classes(search: Any, table: pa.Table, guarantees: list[Any]) -> tuple
     """For every class of several groups of people, whether each group keeps the promises by itself; and whether everybody's
     does."""
     outcome = search.run(sf.read(table, SCHEMA), guarantees)
-    recoding, coded = outcome.result, outcome.table
+    recoding, coded = outcome.result, outcome.class_table
     raw = [[tree.leaves[code] for tree, code in zip(coded.hierarchies, codes, strict=True)] for codes in coded.codes.T.tolist()]
     diseases: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     for row in table.to_pylist():

@@ -184,7 +184,9 @@ def mixtures(
 
 def released_rows(data: Microdata, outcome: Outcome[Any]) -> pa.Table:
     """The rows that leave: what the recoding of an outcome makes of the table."""
-    return data.relation.recode(RecodingTable.of(outcome.result, outcome.table.keys, outcome.table.quasi), data.column_names)
+    return data.relation.recode(
+        RecodingTable.of(outcome.result, outcome.class_table.keys, outcome.class_table.quasi), data.column_names
+    )
 
 
 def verdicts(given: People, released: pa.Table, guarantees: Sequence[ClassGuarantee]) -> tuple[Measurement, ...]:

@@ -62,7 +62,7 @@ def check(search: Any, given_people: People, asked: Asked) -> bool:
 
 def tell_the_truth(given_people: People, outcome: Outcome[Any], released: pa.Table) -> None:
     """Every released row is found again by its number: its values are coarser or the same, the others untouched."""
-    coded = outcome.table
+    coded = outcome.class_table
     before = {row["number"]: row for row in given_people.table.to_pylist()}
     for row in released.to_pylist():
         original = before.pop(row["number"])
@@ -189,7 +189,7 @@ def test_no_record_value_appears_in_a_refusal_or_a_repr(name: str) -> None:
             else:  # everything may be suppressed where that is allowed
                 assert outcome.result.suppressed == outcome.result.records
         outcome = search.run(table.microdata(), [KAnonymity(2)])
-        assert CANARY not in f"{outcome!r} {outcome.result!r} {outcome.table!r} {search!r}"
+        assert CANARY not in f"{outcome!r} {outcome.result!r} {outcome.class_table!r} {search!r}"
 
 
 @pytest.mark.parametrize("name", sorted(SEARCHES))
@@ -245,7 +245,10 @@ def test_every_search_keeps_to_declared_hierarchies_and_ranges_need_leave(name: 
     def others(search: Any) -> set[str]:
         """The columns that show texts which are no nodes of their hierarchy."""
         outcome = search.run(people, [KAnonymity(3)])
-        rows, trees = released_rows(people, outcome), dict(zip(outcome.table.quasi, outcome.table.hierarchies, strict=True))
+        rows, trees = (
+            released_rows(people, outcome),
+            dict(zip(outcome.class_table.quasi, outcome.class_table.hierarchies, strict=True)),
+        )
         return {name for name, tree in trees.items() if not set(rows.column(name).to_pylist()) <= {None, "*", *tree.labels}}
 
     assert others(SEARCHES[name]()) == set()

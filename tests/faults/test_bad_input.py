@@ -139,7 +139,7 @@ def test_nothing_that_is_printed_carries_a_value(tmp_path: Path) -> None:
     made = sf.protect(data, sf.KAnonymity(2), SEARCH, progress=lambda phase, done, total: phases.append(phase))
     table = data.schema
     outcome = SEARCH.run(data, [sf.KAnonymity(2)])
-    shown = [data, made, made.owner, made.certificate, outcome, outcome.result, outcome.table, table]
+    shown = [data, made, made.owner, made.certificate, outcome, outcome.result, outcome.class_table, table]
     shown += [*made.content.hierarchies.values(), made.content.released, made.content.references, *phases]
     for value in shown:
         assert CANARY not in repr(value), type(value)

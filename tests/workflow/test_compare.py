@@ -176,7 +176,7 @@ def test_a_method_that_fits_no_column_is_refused_and_the_others_go_on(people: sf
     refused = {point.label: point.refused for point in found.points if point.refused}
     assert set(refused) == {"Pram(stay=0.8)", "Mdav(k=500)"}
     assert found.recommended.label == "Mdav(k=5)"
-    assert "refused" in "\n".join(found.table())
+    assert "refused" in "\n".join(found.lines())
 
 
 def test_columns_a_method_cannot_change_are_named_and_still_used_against_it() -> None:
@@ -184,7 +184,7 @@ def test_columns_a_method_cannot_change_are_named_and_still_used_against_it() ->
     schema = SCHEMA.replace(columns={**SCHEMA.columns, "town": Column(role="quasi", type="string")})
     found = sf.compare(sf.read(rows, schema), ["AdditiveNoise(ratio=0.5)", "Mdav(k=5)"], cache=False, workers=1)
     assert found.points[0].left == ("town",) and found.points[1].left == ()
-    assert "leaves 'town'" in "\n".join(found.table())
+    assert "leaves 'town'" in "\n".join(found.lines())
 
 
 def test_limits_steer_the_recommendation(people: sf.Microdata, found: Any) -> None:

@@ -110,8 +110,8 @@ class Recoded(Declared):
         recoding = outcome.result
         if recoding.suppressed == recoding.records:
             raise Infeasible("the guarantees can only be kept by suppressing every record")
-        quasi = tuple(outcome.table.quasi)
-        shown = numbered.relation.recode(RecodingTable.of(recoding, outcome.table.keys, quasi), [*quasi, _ROW])
+        quasi = tuple(outcome.class_table.quasi)
+        shown = numbered.relation.recode(RecodingTable.of(recoding, outcome.class_table.keys, quasi), [*quasi, _ROW])
         return Searched(table, outcome, shown)
 
     def apply(
@@ -128,7 +128,7 @@ class Recoded(Declared):
         require(randomness is None or seed is None, "pass randomness or a seed, not both")
         done = searched if searched is not None else self.searched(data, progress)
         table, outcome, shown = done.table, done.outcome, done.shown
-        quasi = tuple(outcome.table.quasi)
+        quasi = tuple(outcome.class_table.quasi)
         rows: Int = shown.column(_ROW).to_numpy().astype(np.int64)
         draws = Draws(randomness if randomness is not None else sources.default(seed))
         for name in quasi:

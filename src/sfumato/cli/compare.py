@@ -100,7 +100,7 @@ def compare(
     if comparison.typed is not None:
         facts["command"] = f"{_command(source, table, schema, reading)} {comparison.typed[0]}"
     choices = counted(len(comparison.points), "choice")
-    lines = [f"{counted(comparison.records, 'record')} of '{comparison.dataset}', {choices}", "", *comparison.table(), ""]
+    lines = [f"{counted(comparison.records, 'record')} of '{comparison.dataset}', {choices}", "", *comparison.lines(), ""]
     reasons = [each.replace(COMMAND, _command(source, table, schema, reading)) for each in comparison.reasons]
     lines += [*reasons, *(f"optimum   {text}" for text in comparison.unproven)]
     lines += [*(f"note      {note}" for note in notes), *(f"look      {path}" for path in written)]

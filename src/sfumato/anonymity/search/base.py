@@ -47,10 +47,10 @@ class Problem:
 
 @dataclass(frozen=True, repr=False)
 class SearchOutcome(Outcome[Recoding]):
-    """What a search returns: a recoding of the classes of `table`, which is what it searched in, and the `scores` by which it
-    chose that recoding."""
+    """What a search returns: a recoding of the classes of `class_table`, which is what it searched in, and the `scores` by which
+    it chose that recoding."""
 
-    table: ClassTable = field(kw_only=True)
+    class_table: ClassTable = field(kw_only=True)
     scores: tuple[Score, ...] = field(default=(), kw_only=True)
 
 
@@ -106,7 +106,7 @@ class Search(Declared, ABC):
         }
         method = {"name": type(self).__name__, **parameters(self)}
         whole = unlimited(table) if table.limits else table
-        return SearchOutcome(recoding, problem.guarantees, method, {**shared, **details}, table=whole)
+        return SearchOutcome(recoding, problem.guarantees, method, {**shared, **details}, class_table=whole)
 
 
 #: Records that a search may leave out.

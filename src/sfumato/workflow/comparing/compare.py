@@ -130,7 +130,7 @@ class Comparison:
 
         return reasons(self)
 
-    def table(self) -> list[str]:
+    def lines(self) -> list[str]:
         """The points as lines of text, best balance first."""
         from sfumato.report.comparison_words import lines
 

@@ -41,7 +41,7 @@ def recoded_rows(request: ReleaseRequest, search: Search) -> Submission[Rows]:
     remember(people, (*people.schema.quasi, *people.schema.sensitive))
     outcome = searched(request, search)
     progress("recoding", 0, 1)
-    codes, recoding = outcome.table, outcome.result
+    codes, recoding = outcome.class_table, outcome.result
     recoding_table = RecodingTable.of(recoding, codes.keys, codes.quasi)
     units, counts = None, None
     if plan.unit_to_count is None and isinstance(people.relation, Snapshot):

@@ -51,7 +51,7 @@ def stored_rows(
     people, plan, progress = request.people, request.plan, request.progress
     refuse_what_needs_rows(request)
     outcome = searched(request, search)
-    codes, recoding = outcome.table, outcome.result
+    codes, recoding = outcome.class_table, outcome.result
     recoding_table = RecodingTable.of(recoding, codes.keys, codes.quasi)
     relation = plannable(people.relation.held if isinstance(people.relation, Snapshot) else people.relation)
     class_queries.check_recoding(recoding_table, plan.delivered, list(relation.fields))
