@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sfumato.workflow.verifying.parquet.parts import hidden
+from sfumato.workflow.verifying.parquet.parts import hidden, varint
 from sfumato.workflow.verifying.parquet.statistics import text_bytes
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _walked(page: bytes, place: int, width: int, count: int, end: int) -> int:
         raise KeyError(width)
     before = 0
     while count > 0:
-        head, place = _number(page, place)
+        head, place = varint(page, place)
         times = head >> 1
         if not times:
             raise hidden("a run of no values in a page")
@@ -98,18 +98,3 @@ def _after_bits(page: bytes, place: int, width: int, count: int) -> int:
     if bits % 8 and page[end - 1] >> (bits % 8):
         raise hidden("bits behind the last value of a page")
     return end
-
-
-def _number(page: bytes, place: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        byte = page[place]
-        place += 1
-        number |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            if byte == 0 and shift > 7:  # a shorter form would have done
-                raise hidden("a page is encoded as no writer of releases encodes it")
-            return number, place
-        if shift > 63:
-            raise KeyError(shift)

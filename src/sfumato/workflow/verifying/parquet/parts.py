@@ -213,7 +213,7 @@ def struct_of(content: bytes, place: int) -> tuple[Fields, int]:
         if step:
             last += step
         else:
-            number, place = _varint(content, place)
+            number, place = varint(content, place)
             if 0 < _signed(number) - last <= 15:  # the shorter form would have done
                 raise hidden("a part has a header that no release has")
             last = _signed(number)
@@ -226,10 +226,10 @@ def _value(content: bytes, place: int, kind: int) -> tuple[Any, int]:
     if kind in (1, 2):
         return kind == 1, place
     if kind in (4, 5, 6):
-        number, place = _varint(content, place)
+        number, place = varint(content, place)
         return _signed(number), place
     if kind == 8:
-        length, place = _varint(content, place)
+        length, place = varint(content, place)
         return content[place : place + length], place + length
     if kind == 12:
         return struct_of(content, place)
@@ -244,7 +244,7 @@ def _list(content: bytes, place: int) -> tuple[list[Any], int]:
     kind, length = content[place] & 15, content[place] >> 4
     place += 1
     if length == 15:
-        length, place = _varint(content, place)
+        length, place = varint(content, place)
         if length < 15:
             raise hidden("a part has a header that no release has")
     if kind not in _LISTED:
@@ -261,7 +261,8 @@ def _list(content: bytes, place: int) -> tuple[list[Any], int]:
     return entries, place
 
 
-def _varint(content: bytes, place: int) -> tuple[int, int]:
+def varint(content: bytes, place: int) -> tuple[int, int]:
+    """A number in its shortest form, and where it ends."""
     number = shift = 0
     while True:
         byte = content[place]
