@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import sfumato
 from sfumato.core import registry
 from sfumato.core.declared import Declared, declarations
-from sfumato.core.errors import SfumatoError
+from sfumato.core.errors import SfumatoError, SfumatoWarning
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "sfumato"
@@ -81,11 +81,11 @@ def room(name: str, heading: str = "") -> list[tuple[str, list[Name]]]:
     return [(part[:1].upper() + part[1:], names) for part, names in parts if names]
 
 
-def errors() -> list[Name]:
-    """The tree of errors, from the root down."""
+def errors(root: type[Exception]) -> list[Name]:
+    """The tree of errors, or of notices, from the root down."""
     from sfumato.core import errors as module
 
-    classes = [value for value in vars(module).values() if inspect.isclass(value) and issubclass(value, SfumatoError)]
+    classes = [value for value in vars(module).values() if inspect.isclass(value) and issubclass(value, root)]
     return [Name(f"sf.errors.{each.__name__}", each) for each in classes]
 
 
@@ -120,7 +120,11 @@ def pages() -> list[Page]:
             "Masks",
             "How values are changed: `sf.mask(people, mask)`, or `mask.apply(people)` for the outcome alone. "
             "[Masking](../masking/index.md) says which to take.",
-            [("Masks", top["masks"]), *room("masking", "What masks are made of")],
+            [
+                ("Masks", top["masks"]),
+                ("In pipelines of scikit-learn", top["transformers of scikit-learn"]),
+                *room("masking", "What masks are made of"),
+            ],
         ),
         Page(
             "attacks.md",
@@ -153,7 +157,8 @@ def pages() -> list[Page]:
                 *room("workflow", "`sf.workflow`"),
                 *room("wire", "`sf.wire`"),
                 *room("lessons", "`sf.lessons`"),
-                ("Errors", errors()),
+                ("Errors", errors(SfumatoError)),
+                ("Notices", errors(SfumatoWarning)),
             ],
         ),
     ]

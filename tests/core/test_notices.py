@@ -98,7 +98,7 @@ def test_no_notice_has_a_value_of_a_record(tmp_path: Path) -> None:
 
 def test_a_command_prints_a_notice_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, described = files(tmp_path, 100)
-    arguments = ["protect", str(data), "--schema", str(described), "--k", "5", "--seed", "1", "--no-ledger"]
+    arguments = ["protect", str(data), "--schema", str(described), "--k", "5", "--l", "disease=2", "--seed", "1", "--no-ledger"]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         assert run([*arguments, "-o", str(tmp_path / "out")]) == 0

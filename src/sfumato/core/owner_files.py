@@ -117,7 +117,9 @@ def _in_our_words(fault: Mapping[str, object]) -> str:
 def _unknown(key: str, keys: Iterable[str], above: set[str], sections: Mapping[str, str]) -> str:
     """A key that is not known where it stands."""
     if key in sections and key not in above:
-        return f"unknown key here; it belongs below [{sections[key]}]"
+        near = closest(key, keys)
+        meant = f"did you mean '{near}'? '{key}'" if near is not None and near != key else "it"
+        return f"unknown key here; {meant} belongs below [{sections[key]}]"
     if key in above:
         return "unknown key here; it belongs at the top of the file, above the first line in [brackets]"
     near = closest(key, keys)

@@ -87,5 +87,5 @@ def test_refusals() -> None:
     for wrong in ({"quantiles": ()}, {"quantiles": (1.2,)}, {"leaves": 1}, {"branching": 1}, {"epsilon": None}, {"max_rows": 0}):
         with pytest.raises(ParameterError):
             PrivateQuantiles(**{"column": "income", "epsilon": 1, **wrong})  # type: ignore[arg-type]
-    with pytest.raises(SchemaError, match="Declare them"):
+    with pytest.raises(SchemaError, match="It needs bounds"):
         PrivateQuantiles("x", epsilon=1, max_rows=1).run(microdata({"x": [1.0]}, {"x": {"type": "number"}}))

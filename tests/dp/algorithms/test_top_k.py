@@ -179,7 +179,7 @@ def test_losses_and_refusals() -> None:
             TopK(**{"column": "dish", "k": 1, "epsilon": 1, **wrong})  # type: ignore[arg-type]
     with pytest.raises(SchemaError, match="fewer than k"):
         TopK("dish", 4, epsilon=1).run(meals([]))
-    with pytest.raises(SchemaError, match="Declare it"):
+    with pytest.raises(SchemaError, match="It needs domain"):
         TopK("x", 1, epsilon=1).run(microdata({"x": ["a"]}, {"x": {"type": "string"}}))
 
 

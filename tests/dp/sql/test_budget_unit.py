@@ -102,7 +102,7 @@ def test_the_refusal_is_the_same_on_neighbouring_databases(tmp_path: Path) -> No
         for spend in (question, artefact):
             with pytest.raises(BudgetRefused) as refusal:
                 spend(sf.Session(clinic(rows), max_rows=1, max_groups=1, ledger=where, unit="patient"))
-            told.add(str(refusal.value))
+            told.add(str(refusal.value).replace(str(where), "LEDGER"))
     assert len(told) == 1
 
 
