@@ -128,7 +128,7 @@ def test_a_large_table_starts_from_the_top_where_rounds_suppress() -> None:
 
 def test_a_declared_hierarchy_is_kept_to_and_ranges_need_leave() -> None:
     rows = some_rows(80)
-    nodes = set(sf.LeastLoss().run(people_of(rows, INTERVALS), [sf.KAnonymity(4)]).table.hierarchies[0].labels)
+    nodes = set(sf.LeastLoss().run(people_of(rows, INTERVALS), [sf.KAnonymity(4)]).class_table.hierarchies[0].labels)
     allowed = HierarchySpec(intervals=(5.0, 10.0), ranges=True)
     for people, bound in (
         (people_of(rows, INTERVALS), True),

@@ -228,8 +228,8 @@ def _(_: pytest.MonkeyPatch) -> None:
 
 
 # the program itself
-commands("No such command", ["protekt"])
-commands("No such option", ["protect", "people.csv", "--shema", "people.toml"])
+commands("there is no command", ["protekt"])
+commands("there is no option", ["protect", "people.csv", "--shema", "people.toml"])
 commands("there is no module named", ["refute", "nowhere:f", "--neighbours", "[1, 2]"])
 
 

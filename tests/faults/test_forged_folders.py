@@ -159,7 +159,7 @@ CSV: dict[str, tuple[Forge, str]] = {
         OTHER_BYTES,
     ),
     "crlf": (text(lambda t: t.replace("\n", "\r\n")), OTHER_BYTES),
-    "byte-order-mark": (text(lambda t: "\ufeff" + t), "columns that the certificate describes"),
+    "byte-order-mark": (text(lambda t: "\ufeff" + t), OTHER_BYTES),
     "no-last-line-end": (text(lambda t: t[:-1]), OTHER_BYTES),
     "empty-line": (text(lambda t: t + "\n"), OTHER_BYTES),
     "empty-lines-first": (text(lambda t: "\n\n" + t), OTHER_BYTES),

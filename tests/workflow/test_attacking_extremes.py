@@ -53,7 +53,7 @@ def test_a_file_of_extremes_gives_what_python_gives(
     shown = capsys.readouterr().out
     assert "AnswerIntersection: success 100 %" in shown and "Don" not in shown and "40" not in shown
     assert run(["attack", str(path), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["attacks"] == [found]
+    assert json.loads(capsys.readouterr().out)["attacks"] == [{**found, "gain": 1.0}]
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_no_question_to_the_owner_reaches_the_public_card() -> None:
     )
     assert any("Should it be a quasi-identifier?" in notice for notice in made.certificate.notices)
     page = made.card()
-    assert "?" not in re.sub(r"<[^>]*>", "", page.split("<body>")[1]) and "whoever knows one finds the record" in page
+    assert "?" not in re.sub(r"<[^>]*>", "", page.split("<body>")[1]) and "whoever knows that value finds the record" in page
 
 
 def test_no_parameter_stands_without_its_meaning() -> None:

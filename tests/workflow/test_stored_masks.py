@@ -315,10 +315,12 @@ def test_the_same_rows_from_spark(name: str, tmp_path: Path, digests: dict[str, 
 def test_what_nobody_measured_is_not_said_to_be_measured(source: Path, tmp_path: Path) -> None:
     """A mask in an engine is neither promised nor measured, and the summary said that its risk was."""
     from sfumato.report.summary import summary_lines
+    from sfumato.workflow.verdicts import release_verdict
 
     release = sf.protect(on_duckdb(source), (), sf.Rounding(5, columns=("age",)), destination=tmp_path / "out")
-    said = "\n".join(summary_lines(release))
-    assert "no risk was measured: how safe it is, is not known" in said and "was measured (risk)" not in said
+    verdict = release_verdict(release)
+    said = "\n".join([str(verdict), *summary_lines(release)])
+    assert "no promise" in said and "no risk was measured" in said and "was measured (risk)" not in said
     assert "part by part" in sf.verify(tmp_path / "out").explain()
 
 

@@ -160,6 +160,8 @@ def method_in_words(certificate: Certificate, details: Plain) -> MethodWords:
         for key, value in others.items()
         if meanings.get(key) and _is_readable(value)
     ]
+    if search := certificate.transparency.get("search_kept"):
+        shown_ones.append(Parameter("search_kept", in_words(search), "which of several searches made this table, and how"))
     return MethodWords(
         _first_paragraph(method), tuple(shown_ones), bool(certificate.transparency) or len(shown_ones) < len(others)
     )
