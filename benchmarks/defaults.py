@@ -97,7 +97,7 @@ def shown_range(people: Microdata, outcome: Any) -> float:
     from sfumato.measures.utility.range_shown import RangeShown
     from sfumato.workflow.publishing.scoring import shown_ranges
 
-    codes, recoding = outcome.table, outcome.result
+    codes, recoding = outcome.class_table, outcome.result
     rows = people.relation.recode(RecodingTable.of(recoding, codes.keys, codes.quasi), list(codes.quasi))
     trees = dict(zip(codes.quasi, codes.hierarchies, strict=True))
     released = ReleasedTable(rows, people.schema, trees, codes.records, shown_ranges(codes, recoding))
