@@ -260,7 +260,7 @@ def test_an_ordinary_word_that_ends_in_id_does_not(name: str) -> None:
     ],
 )
 def test_whole_numbers_that_differ_are_identifiers_only_where_they_look_given_out(numbers: list[int], role: str) -> None:
-    column = sf.inspect(pa.table({"z": numbers})).column("z")
+    column = sf.inspect(pa.table({"z": [*numbers, None]})).column("z")
     assert column.role == role and ("as amounts do" in column.reason) == (role == "quasi")
 
 

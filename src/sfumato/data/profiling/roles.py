@@ -84,7 +84,8 @@ def _are_codes(numbers: NDArray[np.int64], *, all_differ: bool) -> bool:
     first, last = int(numbers.min()), int(numbers.max())
     if all_differ and first > 0 and len(str(first)) == len(str(last)) >= _CODE_DIGITS:
         return True
-    step = int(np.gcd.reduce(np.diff(np.sort(numbers)).astype(np.uint64)))  # right also where a difference of 64 bits overflows
+    ordered = np.sort(numbers).astype(np.uint64)  # differences modulo 2^64 are right whatever the signs and the width
+    step = int(np.gcd.reduce(ordered[1:] - ordered[:-1]))
     return last - first < 2 * numbers.size * step
 
 
