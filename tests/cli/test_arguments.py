@@ -62,3 +62,24 @@ def test_an_address_in_place_of_a_file_is_not_repeated_and_makes_no_folder(
     said = capsys.readouterr()
     assert SECRET not in said.err + said.out
     assert sorted(path.name for path in place.iterdir()) == ["t.csv", "t.toml"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["hierarchy", "new", "agge", "--data", "t.csv"], "no column 'agge' (did you mean 'age'?); it has age"),
+        (["hierarchy", "new", "age", "--data", "t.csv", "--as", "postcode"], "'postcode' (did you mean 'postcodes'?); choose"),
+        ([*PROTECT, "-o", "po", "--l", "agee=2"], "does not describe (did you mean 'age'?); sensitive columns: none"),
+        ([*PROTECT[:5], "0", "-o", "po"], "error: --k must be a whole number of at least 1, not 0."),
+        (
+            [*PROTECT, "-o", "po", "--l", "age=0", "--t", "age=-1"],
+            "error: --l must be a whole number of at least 1, not 0; --t must",
+        ),
+        (["check", "t.csv", "--schema", "t.toml", "--k", "0"], "error: --k must be"),
+    ],
+)
+def test_a_refusal_names_what_was_typed_and_what_may_be_meant(
+    place: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    assert run(arguments) == 2
+    assert said in capsys.readouterr().err

@@ -216,3 +216,55 @@ def test_an_odd_column_name_does_not_break_the_written_schema(tmp_path: Path) ->
 
 def test_the_sample_has_one_row_per_person() -> None:
     assert sf.data.sample_schema().each_record_is_a_unit
+
+
+def line_list(**more: list[Any]) -> pa.Table:
+    contacts = [f"C{row % 90:05d}" if row % 5 == 0 else None for row in range(600)]
+    return pa.table({"case id": [f"C{row:05d}" for row in range(600)], "contact_id": contacts, **more})
+
+
+def test_a_column_with_empty_cells_is_pointed_at_and_never_proposed(tmp_path: Path) -> None:
+    profile = inspect(line_list(), schema_out=tmp_path / "cases.toml")
+    assert profile.unit == "record" and Schema.load(tmp_path / "cases.toml").each_record_is_a_unit
+    assert profile.column("contact_id").role == "identifier" and "every value of 'case id' occurs once" in profile.unit_reason
+    assert "'contact_id' (480 rows without a value) looks like an identifier that repeats" in profile.unit_reason
+    # somebody's own number, or one that most rows have, may still mean that a person has several rows
+    mostly = [None if row % 5 == 0 else f"K{row % 90}" for row in range(600)]
+    for name, values in (("patient_id", line_list()["contact_id"]), ("konto", mostly)):
+        undecided = sf.inspect(pa.table({"case id": line_list()["case id"], name: values}))
+        assert undecided.unit is None and f"'{name}' (" in undecided.unit_reason
+    other = sf.inspect(line_list(person_id=[row % 70 for row in range(600)]))
+    assert other.unit == "person_id" and "'contact_id' (480 rows without a value)" in other.unit_reason
+
+
+@pytest.mark.parametrize("name", ["UTILITYID", "utilityid", "UtilityID", "utilityId", "utility_id"])
+def test_a_name_that_ends_in_id_names_a_unit_however_it_is_written(name: str) -> None:
+    rows = {name: [row % 60 for row in range(1200)], "SALES": [row * row + 7 for row in range(1200)]}
+    assert sf.inspect(pa.table(rows)).unit == name
+
+
+@pytest.mark.parametrize("name", ["AMOUNTPAID", "covid", "Grid", "steroid", "fluid", "idea"])
+def test_an_ordinary_word_that_ends_in_id_does_not(name: str) -> None:
+    assert sf.inspect(pa.table({name: [row % 60 for row in range(1200)]})).column(name).role == "quasi"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "role"),
+    [
+        ([row * row + 7 for row in range(1200)], "quasi"),  # amounts of a wide range
+        ([-row * row for row in range(600)] + [10 * row**2 for row in range(600)], "quasi"),
+        ([row * row % 3000 - 7 * (row % 11) for row in range(40)] + [10**18, -(10**18)], "quasi"),
+        ([1000 + 7 * row for row in range(1200)], "identifier"),  # a series in equal steps
+        ([row for row in range(1500) if row % 5], "identifier"),  # with gaps
+        ([100_000 + row * row % 899_981 for row in range(900)], "identifier"),  # codes of six digits
+    ],
+)
+def test_whole_numbers_that_differ_are_identifiers_only_where_they_look_given_out(numbers: list[int], role: str) -> None:
+    column = sf.inspect(pa.table({"z": numbers})).column("z")
+    assert column.role == role and ("as amounts do" in column.reason) == (role == "quasi")
+
+
+def test_amounts_of_which_some_repeat_are_pointed_at_before_each_record_is_taken_for_a_person() -> None:
+    amounts = [row * row if row % 20 else 0 for row in range(600)]
+    profile = sf.inspect(pa.table({"ssn": [f"{row:09d}" for row in range(600)], "z": amounts}))
+    assert profile.unit is None and "check 'z': numbers that differ nearly everywhere" in profile.unit_reason

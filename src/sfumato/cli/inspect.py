@@ -10,7 +10,7 @@ import typer
 
 from sfumato.cli.help import LOOK, add
 from sfumato.cli.output import Json, answer, table_lines
-from sfumato.cli.reading import reads_a_table
+from sfumato.cli.reading import options_of, reads_a_table
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import percent
 
@@ -58,7 +58,7 @@ def inspect(
     from sfumato.workflow.inspect import inspect as run
     from sfumato.workflow.recipe import without_secrets
 
-    kept = None
+    asked, kept = schema_out, None
     if schema_out is None and schema is None and not no_schema:
         schema_out = f"{dataset_id(source, table)}.toml"
         if Path(schema_out).exists() and not overwrite:
@@ -68,7 +68,14 @@ def inspect(
     profile = run(source, schema_out=schema_out, table=table, dataset=dataset, overwrite=overwrite, quasi=quasi, **options)
     profile = with_quasi(profile, quasi)
     reasons = proposal_reasons(profile) if schema is None else {}
-    many = [] if quasi is not None else about_many(profile)
+    of_table = [] if table is None else ["--table", table]
+    again: list[str] = []  # in place of a schema that is given, its owner edits it
+    if schema is None:
+        places = {"--schema-out": asked, "--dataset": dataset}
+        words = [word for option, text in places.items() if text is not None for word in (option, text)]
+        last = "--no-schema" if no_schema else "--overwrite"
+        again = ["sfumato", "inspect", without_secrets(source), *of_table, *words, *options_of(reading), last]
+    many = [] if quasi is not None else about_many(profile, again)
     facts = {**profile.to_mapping(), "schema_file": schema_out, "proposals": reasons, "many": many}
     rows = [
         (
@@ -103,7 +110,6 @@ def inspect(
     facts["warnings"] = [_sensitive(name) for name in sensitive]
     lines += [f"warning: {each}" for each in facts["warnings"]]
     if schema_out is not None:
-        of_table = [] if table is None else ["--table", table]
         several = [column["name"] for column in facts["columns"] if column["role"] == "sensitive" and column["distinct"] > 1]
         promises = ["--k", "5", *(word for name in several for word in ("--l", f"{name}=2"))]
         command = ["sfumato", "protect", without_secrets(source), *of_table, "--schema", schema_out, *promises]

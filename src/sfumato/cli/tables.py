@@ -14,6 +14,7 @@ from sfumato.cli.keys import propose
 from sfumato.cli.output import Json, Quiet, Strict, complain, conclude, shown_progress, table_lines
 from sfumato.cli.reading import reads_a_table
 from sfumato.cli.usage import Misuse
+from sfumato.core.errors import ParameterError
 from sfumato.core.plain_data import PlainDict
 
 if TYPE_CHECKING:
@@ -338,7 +339,22 @@ def _promises(
     for text in closeness or ():
         attribute, number = _pair(text, "--t")
         entries.append({"name": "TCloseness", "t": number, "attribute": attribute})
+    _check_ranges(entries)
     return [*entries, *(_inline(text) for text in others or ())]
+
+
+def _check_ranges(entries: list[dict[str, Any]]) -> None:
+    """Numbers out of range, by the option that was typed: each guarantee declares its own range."""
+    from sfumato.workflow import named
+
+    faults = []
+    for entry in entries:
+        try:
+            named.guarantee(entry)
+        except ParameterError as error:
+            faults.append("--" + str(error).removeprefix(f"{entry['name']}: "))
+    if faults:
+        raise Misuse("; ".join(dict.fromkeys(faults)))
 
 
 def _pair(text: str, option: str) -> tuple[str, float]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core.errors import MissingColumn, ParameterError, SchemaError
 from sfumato.core.plain_data import Plain, PlainDict
+from sfumato.core.texts import nearest
 from sfumato.data.hierarchies import hierarchy_builders
 from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.hierarchies.level_sizes import level_sizes
@@ -100,7 +101,8 @@ def _counts(data: Any, schema: Schema | None, name: str, reading: Plain) -> dict
 def value_counts(people: Microdata, name: str) -> dict[str | None, int]:
     """How many records have each value of a column."""
     if name not in people.column_names:
-        raise MissingColumn(f"{people.description} has no column '{name}'; it has {', '.join(people.column_names)}")
+        names = people.column_names
+        raise MissingColumn(f"{people.description} has no column '{name}'{nearest(name, names)}; it has {', '.join(names)}")
     grouped = people.relation.group([name])
     counts: dict[str | None, int] = {}
     for text, count in zip(texts(grouped.column(name)), grouped.column(COUNT).to_pylist(), strict=True):

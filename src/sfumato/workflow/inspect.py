@@ -174,18 +174,19 @@ def _about_the_unit(profile: Profile) -> str:
     return f"Unit (whom an answer protects): {name}; {profile.unit_reason}."
 
 
-def about_many(profile: Profile) -> list[str]:
-    """What is said where so many columns may identify people that hardly anything is left of a table that generalises all."""
+def about_many(profile: Profile, command: Sequence[str] = ()) -> list[str]:
+    """What is said where so many columns may identify people that hardly anything is left of a table that generalises all, with
+    the words to be typed: those of `command`, then the columns to keep."""
     from sfumato.data.profiling.singling import MANY, few_to_keep
 
     if len(profile.singling) <= MANY:
         return []
     few = few_to_keep(profile.singling)
-    options = " ".join(f"--quasi {shlex.quote(name)}" for name in few)
+    words = shlex.join([*command, *(word for name in few for word in ("--quasi", name))])
     return [
         f"{len(profile.singling)} columns are quasi-identifiers, more than {MANY}: generalised together they leave little of a "
         f"table. Decide which of them an outsider can know. To begin with, keep these {len(few)}, which outsiders most often "
-        f"know or which single out most: {options}",
+        f"know or which single out most: {words}",
         "The other columns then become plain: published as they are, with a warning at each. That is your decision and no "
         "promise: whoever knows one of them can use it. Give those that must not be learnt about a person the role sensitive, "
         "and those that nobody needs the role identifier, which drops them.",

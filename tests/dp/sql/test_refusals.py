@@ -217,6 +217,17 @@ def test_bounds_are_for_numbers() -> None:
         sf.Schema.parse({"columns": {"city": {"type": "string", "bounds": [0, 1]}}})
 
 
+def test_a_table_whose_name_has_a_hyphen_is_to_be_quoted() -> None:
+    for name, after in (("visits-2023", ""), ("visits-2023", " WHERE city = 'from a-b'"), ("2023", " GROUP BY city")):
+        with pytest.raises(Unsupported, match=f'stands in double quotes: FROM "{name}" ') as refused:
+            parse(f"SELECT COUNT(*) FROM {name}{after}")
+        assert "a-b" not in str(refused.value)
+        parse(f'SELECT COUNT(*) FROM "{name}"{after}')
+    for query in ("SELECT COUNT(* FROM a-b", "SELECT 'from a-b' FROM t LIMIT (", 'SELECT COUNT(* FROM "a-b"'):
+        with pytest.raises(Unsupported, match=r"line 1, column [0-9]+$"):  # quotes would not mend it
+            parse(query)
+
+
 def test_a_column_named_like_a_word_of_sql_is_to_be_quoted() -> None:
     for query in ("SELECT AVG(alter) FROM t", "SELECT alter, COUNT(*) FROM t GROUP BY alter"):
         with pytest.raises(Unsupported, match='ALTER is a word of SQL: write a column of that name in double quotes, "alter"$'):

@@ -92,6 +92,12 @@ _POSTCODES = frozenset({"zip", "zipcode", "postcode", "postal", "plz", "postleit
 #: A last word that numbers things (`case_no`, `pat_nr`), and endings of one word that do (`kundennummer`, `patnr`).
 _NUMBERING = frozenset({"nr", "no", "num", "nbr", "number", "nummer", "numero", "numer", "kennung", "kennzeichen", "ref", "key"})
 _ENDINGS = ("nummer", "number", "nr")
+#: Words and endings in `id` that number nothing, so that other words in it are taken for `…ID` without a gap (`UTILITYID`).
+_ORDINARY = frozenset(
+    "aid arid bid david fluid humid hybrid kid liquid lipid madrid medicaid mid morbid comorbid orchid pyramid raid rapid"
+    " rigid said solid squid stupid timid vivid".split()
+)
+_ORDINARY_ENDINGS = ("paid", "covid", "acid", "grid", "oid", "valid")
 _LONGEST_PHRASE = 3
 #: Words that turn an identifying word into something harmless or coarser (`name length`, `id type`).
 _HARMLESS = frozenset({"count", "length", "type", "kind", "number of", "flag", "has"})
@@ -118,13 +124,20 @@ def role_by_name(name: str) -> tuple[Role, str] | None:
             for phrase in phrases:
                 if phrase in _PHRASES[role] and not (role == "unit" and _numbered(words)):
                     return role, phrase
-    return ("identifier", " ".join(words)) if _numbered(words) else None
+    if _numbered(words):
+        return "identifier", " ".join(words)
+    return ("identifier", "id") if words and _ends_in_id(words[-1]) else None
 
 
 def names_postcodes(name: str) -> bool:
     """Whether the name of a column says that it holds postcodes."""
     role = role_by_name(name)
     return role is not None and role[1] in _POSTCODES
+
+
+def _ends_in_id(word: str) -> bool:
+    """Whether a word that no capital divides ends in `id` as `UTILITYID` does."""
+    return len(word) > 3 and word.endswith("id") and word not in _ORDINARY and not word.endswith(_ORDINARY_ENDINGS)
 
 
 def _numbered(words: Sequence[str]) -> bool:

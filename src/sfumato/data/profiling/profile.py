@@ -271,6 +271,7 @@ def _describe(name: str, column: pa.ChunkedArray, rows: int, role: Role | None) 
         mean_words=sum(len(text.split()) for text in coded.texts) / max(len(lengths), 1),
         named=role_by_name(name),
         patterns=patterns,
+        numbers=coded.values.to_numpy(zero_copy_only=False)[values > 0] if kind == "integer" else None,
     )  # fmt: skip
     listed = kind in ("string", "boolean") and 0 < distinct <= _MOST_LISTED
     codes = kind in ("integer", "number") and 0 < distinct <= MOST_CODES and all(map(_WHOLE.fullmatch, coded.texts))

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato.core.texts import percent
 from sfumato.data.profiling.identifier_names import PERSON_NUMBERS
 from sfumato.data.profiling.identifier_patterns import PATTERNS
@@ -21,6 +24,8 @@ _FREE_TEXT_LENGTH = 40
 _FREE_TEXT_WORDS = 4
 _FEWEST_ROWS = 20  # below that, all values being different says little
 _AS_FLAGS_HAVE = 2  # values
+_CODE_DIGITS = 6  # whole numbers of so many digits, all of one length and none twice, are codes rather than amounts
+_AMOUNTS = 'nearly all values differ, as amounts do, and no name or form says that they number people; role = "identifier" if so'
 _FEW_KINDS, _OFTEN = 20, 100  # fewer values than this, in so many rows each on average
 
 
@@ -42,9 +47,10 @@ def suggest(
     mean_words: float = 1.0,
     named: tuple[Role, str] | None,
     patterns: Mapping[str, float],
+    numbers: NDArray[np.int64] | None = None,
 ) -> Suggestion:
     """The role of a column; `named` is what its name suggests and `patterns` the share of values of each
-    kind."""
+    kind, `numbers` the different values of a column of whole numbers."""
     if distinct <= 1 and not (named and named[0] == "identifier"):
         return Suggestion("plain", "one value only" if distinct else "no values")
     direct = {name: part for name, part in patterns.items() if name in DIRECT and part >= _CLEAR}
@@ -57,12 +63,29 @@ def suggest(
     wordy = mean_words >= _FREE_TEXT_WORDS and distinct > _FEW_KINDS and distinct * 2 >= rows
     if text and (mean_length >= _FREE_TEXT_LENGTH or wordy):
         return Suggestion("identifier", "free text, which may name people: an identifier, so that it is dropped")
-    if rows >= _FEWEST_ROWS and kind in ("string", "integer") and distinct >= _NEARLY_ALL_DIFFERENT * rows:
+    if rows >= _FEWEST_ROWS and kind in ("string", "integer") and nearly_all_different(distinct, rows):
+        if numbers is not None and not _are_codes(numbers, all_differ=distinct == rows):
+            return Suggestion("quasi", _AMOUNTS)
         return Suggestion("identifier", f"{percent(unique_share)} of the records have a value of their own")
     indirect = next((name for name, part in patterns.items() if part >= _CLEAR), None)
     if indirect is not None:
         return Suggestion("quasi", f"the values look like: {indirect}")
     return Suggestion("quasi", 'an outsider may know it; set role = "plain" if not')
+
+
+def nearly_all_different(distinct: int, rows: int) -> bool:
+    """Whether so few values repeat that most records have one of their own."""
+    return distinct >= _NEARLY_ALL_DIFFERENT * rows
+
+
+def _are_codes(numbers: NDArray[np.int64], *, all_differ: bool) -> bool:
+    """Whether whole numbers were given out: as a series in equal steps with few gaps, or as codes of one length. Amounts are
+    neither: drawn from a range so narrow that half of it occurs, far more than a tenth of them would repeat."""
+    first, last = int(numbers.min()), int(numbers.max())
+    if all_differ and first > 0 and len(str(first)) == len(str(last)) >= _CODE_DIGITS:
+        return True
+    step = int(np.gcd.reduce(np.diff(np.sort(numbers)).astype(np.uint64)))  # right also where a difference of 64 bits overflows
+    return last - first < 2 * numbers.size * step
 
 
 def _by_name(named: tuple[Role, str], kind: Type, distinct: int, rows: int) -> Suggestion:

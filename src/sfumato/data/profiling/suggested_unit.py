@@ -2,7 +2,7 @@
 
 A number that names a person and occurs in several rows says that people have several rows: it becomes the unit. Where every
 identifier occurs once, each record seems to be a unit. What different people may share, such as a name or an address, decides
-nothing. All of it is learnt from these rows: the next ones may differ.
+nothing, and a column with empty cells names no unit. All of it is learnt from these rows: the next ones may differ.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from sfumato.core.guarantees.loss import RECORD
+from sfumato.core.texts import counted
 from sfumato.data.profiling.identifier_names import PERSON_NUMBERS, SHARED, role_by_name
-from sfumato.data.profiling.roles import DIRECT, few_repeat
+from sfumato.data.profiling.roles import DIRECT, few_repeat, nearly_all_different
 
 if TYPE_CHECKING:
     from sfumato.data.profiling.profile import ColumnProfile
@@ -23,6 +24,7 @@ _GROUPS = {"household"}  # words of quasi-identifiers that may as well name a gr
 _MANY, _FEW_ROWS = 20, 100
 _CHECK = "learnt from these rows, so please check it"
 _EVENLY = 'values that repeat so evenly may name people or households, and then need role = "unit"'
+_DIFFERING = 'numbers that differ nearly everywhere are amounts, or number people, and then need role = "unit"'
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,9 @@ class SuggestedUnit:
 def suggest_unit(columns: Sequence[ColumnProfile], declared: Collection[str] = ()) -> tuple[SuggestedUnit, list[ColumnProfile]]:
     """The unit, and the columns with the roles that follow; columns whose role was `declared` keep it."""
     stated = next((column.name for column in columns if column.role == "unit" and column.name in declared), None)
-    candidates = [
-        column for column in columns if column.name not in declared and column.most_rows > 1 and _numbers_people(column)
-    ]
+    numbering = [column for column in columns if column.name not in declared and column.most_rows > 1 and _numbers_people(column)]
+    candidates = [column for column in numbering if not column.missing]
+    gaps = _about_gaps([column for column in numbering if column.missing])
     if stated is not None:
         return SuggestedUnit(stated, "given by the schema"), [_settled(column, declared, None, "") for column in columns]
     if candidates:
@@ -47,19 +49,25 @@ def suggest_unit(columns: Sequence[ColumnProfile], declared: Collection[str] = (
         others = [f"'{column.name}'" for column in candidates if column is not chosen]
         verb = "repeats" if len(others) == 1 else "repeat"
         also = f"; {', '.join(others)} {verb} too: the unit is whom you want to protect" if others else ""
-        reason = f"it looks like an identifier and repeats: {repetition} ({_CHECK}{also})"
+        reason = f"it looks like an identifier and repeats: {repetition} ({_CHECK}{also}){gaps}"
         return SuggestedUnit(chosen.name, reason), [_settled(column, declared, chosen.name, reason) for column in columns]
     settled = [_settled(column, declared, None, "") for column in columns]
-    return _without_column([column for column in settled if column.name not in declared]), settled
+    suggested = _without_column([column for column in settled if column.name not in declared])
+    return replace(suggested, reason=suggested.reason + gaps), settled
 
 
 def repeats(column: ColumnProfile) -> str:
     """How often the values of a column occur."""
-    counted = round(column.distinct * column.mean_rows)
+    rows = round(column.distinct * column.mean_rows)
     average = f"{column.mean_rows:.3g}" if column.mean_rows < 1000 else f"{column.mean_rows:,.0f}"
-    return (
-        f"{column.distinct:,} different values in {counted:,} rows, {average} rows each on average, at most {column.most_rows:,}"
-    )
+    return f"{column.distinct:,} different values in {rows:,} rows, {average} rows each on average, at most {column.most_rows:,}"
+
+
+def _about_gaps(columns: Sequence[ColumnProfile]) -> str:
+    """Columns that look like the unit but leave rows without one."""
+    named = [f"'{column.name}' ({counted(column.missing, 'row')} without a value)" for column in columns[:5]]
+    verb = "looks" if len(columns) == 1 else "look"
+    return f"; {', '.join(named)} {verb} like an identifier that repeats, but a unit needs a value in every row" if named else ""
 
 
 def _without_column(columns: Sequence[ColumnProfile]) -> SuggestedUnit:
@@ -67,17 +75,21 @@ def _without_column(columns: Sequence[ColumnProfile]) -> SuggestedUnit:
     names = [column for column in columns if column.role == "identifier"]
     even = [f"'{column.name}' ({repeats(column)})" for column in columns if _repeats_evenly(column)]
     hint = f"; check {', '.join(even[:5])}: {_EVENLY}" if even else ""
+    differing = [f"'{column.name}'" for column in columns if _differs_nearly_everywhere(column)]
+    hint += f"; check {', '.join(differing[:5])}: {_DIFFERING}" if differing else ""
     if not names:
         flags = [column for column in columns if column.role == "quasi" and _says(column)]
         flagged = f"of the columns named as if they named people ({_listed(flags)}) none has more than two values"
         finding = flagged if flags else "no column was recognised as naming people"
         return SuggestedUnit(None, f"{finding}, so answers protect one record unless the schema names a unit{hint}")
+    filled = [column for column in names if not _of_few_rows(column)]
     if (
         not even
-        and any(_known(column) for column in names)
-        and all(column.most_rows == 1 and not column.missing for column in names)
+        and not differing
+        and any(_known(column) for column in filled)
+        and all(column.most_rows == 1 and not column.missing for column in filled)
     ):
-        return SuggestedUnit(RECORD, f"every value of {_listed(names)} occurs once ({_CHECK}: no person may ever have two rows)")
+        return SuggestedUnit(RECORD, f"every value of {_listed(filled)} occurs once ({_CHECK}: no person may ever have two rows)")
     return SuggestedUnit(
         None,
         f"there are columns that look like identifiers ({_listed(names)}), and the rows do not tell whether one person has "
@@ -106,6 +118,18 @@ def _repeats_evenly(column: ColumnProfile) -> bool:
     if column.role != "quasi" or column.type not in ("string", "integer") or column.patterns or told_otherwise:
         return False
     return column.distinct >= _MANY and 2 <= column.mean_rows <= _FEW_ROWS and column.most_rows <= 3 * column.mean_rows + 5
+
+
+def _differs_nearly_everywhere(column: ColumnProfile) -> bool:
+    """Whole numbers that seem to be amounts, a few of which repeat."""
+    if column.role != "quasi" or column.type != "integer" or column.most_rows == 1 or role_by_name(column.name) is not None:
+        return False
+    return nearly_all_different(column.distinct, round(column.distinct * column.mean_rows))
+
+
+def _of_few_rows(column: ColumnProfile) -> bool:
+    """Empty in most rows, as the number of somebody else is whom a record mentions, such as a contact."""
+    return not _says_person(column) and _numbers_people(column) and column.missing > column.distinct * column.mean_rows
 
 
 def _says(column: ColumnProfile) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sfumato.core.errors import ParameterError, as_name
+from sfumato.core.texts import nearest
 from sfumato.data.value_kinds import ages, countries, dates, icd10, isco08, nace2, postcodes, telephones
 from sfumato.data.value_kinds.base import ValueKind
 
@@ -52,7 +53,9 @@ def kind_named(name: str, values: Sequence[str], counts: Sequence[int], country:
     if name == _POSTCODES:
         return postcodes.of_country(country) if country is not None else postcodes.of_values(values, counts)
     if name not in _STORED:
-        raise ParameterError(f"there is no kind of values {as_name(name)}; choose {', '.join(NAMES)} or {AUTO}")
+        raise ParameterError(
+            f"there is no kind of values {as_name(name)}{nearest(name, (*NAMES, AUTO))}; choose {', '.join(NAMES)} or {AUTO}"
+        )
     return _STORED[name]
 
 

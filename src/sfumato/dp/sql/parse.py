@@ -22,6 +22,11 @@ LONGEST = 50_000
 MOST_NODES = 20_000
 DEEPEST = 60
 
+#: Names that only quotes make names, behind FROM and JOIN; texts and quoted names are passed over.
+_TABLES = re.compile(
+    r"""'(?:[^']|'')*'|"(?:[^"]|"")*"|(?P<before>\b(?:from|join)\s+)(?P<name>\w+(?:-\w+)+|[0-9]\w*)""", re.IGNORECASE
+)
+
 _STATEMENTS = "only a SELECT can be asked: nothing is created, changed, attached or configured"
 
 
@@ -63,19 +68,40 @@ def _statements(text: str) -> list[exp.Expression]:
     except ParseError as error:
         place = error.errors[0] if error.errors else {}
         where = f" near line {place.get('line')}, column {place.get('col')}" if place.get("line") else ""
-        raise Unsupported(f"the query is not valid SQL{where}{_column_to_quote(text, place.get('highlight'))}") from None
+        hint = _table_to_quote(text) or _column_to_quote(text, place.get("highlight"))
+        raise Unsupported(f"the query is not valid SQL{where}{hint}") from None
     except (TokenError, RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
         raise Unsupported("the query is not valid SQL, or too deeply nested") from None
 
 
+def _table_to_quote(text: str) -> str:
+    """What to do where the name of a table has a hyphen or begins with a digit, if the query is SQL once it is quoted."""
+    names = [match for match in _TABLES.finditer(text) if match["name"]]
+    if not names or not _is_sql(_TABLES.sub(_quoted, text)):
+        return ""
+    return (
+        ". The name of a table with a hyphen, or a digit at its beginning, stands in double quotes: "
+        f'FROM "{names[0]["name"]}" (on a command line, put the whole question in single quotes)'
+    )
+
+
+def _quoted(match: re.Match[str]) -> str:
+    return f'{match["before"]}"{match["name"]}"' if match["name"] else match[0]
+
+
+def _is_sql(text: str) -> bool:
+    try:
+        return bool(sqlglot.parse(text, dialect=DIALECT))
+    except (ParseError, TokenError, RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
+        return False
+
+
 def _column_to_quote(text: str, word: object) -> str:
-    """What to do where a column is named like a word of the grammar, which is all of the query that is repeated."""
+    """What to do where a column is named like a word of the grammar, which it repeats."""
     keywords = Dialect.get_or_raise(DIALECT).tokenizer_class.KEYWORDS
     if not isinstance(word, str) or word.upper() not in keywords or not word.isalpha():
         return ""
-    try:
-        sqlglot.parse(re.sub(rf"(?i)\b{word}\b", r'"\g<0>"', text), dialect=DIALECT)
-    except (ParseError, TokenError, RecursionError, ValueError, TypeError, AttributeError, IndexError, KeyError):
+    if not _is_sql(re.sub(rf"(?i)\b{word}\b", r'"\g<0>"', text)):
         return ""
     return f'. {word.upper()} is a word of SQL: write a column of that name in double quotes, "{word}"'
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaError, all_at_once
 from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.texts import nearest
 from sfumato.data.hierarchies import hierarchy_builders
 from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy, from_tree
 from sfumato.data.microdata import Microdata
@@ -193,7 +194,10 @@ def _guarantee_faults(schema: Schema, guarantees: Sequence[ClassGuarantee]) -> l
         name = guarantee.sensitive
         if name is not None and name not in schema.columns:
             columns = ", ".join(schema.sensitive) or "none"
-            faults.append(f"{guarantee.key} names a column that the schema does not describe (sensitive columns: {columns})")
+            meant = nearest(name, schema.sensitive) or nearest(name, schema.columns)
+            faults.append(
+                f"{guarantee.key} names a column that the schema does not describe{meant}; sensitive columns: {columns}"
+            )
         elif name is not None and schema.columns[name].role != "sensitive":
             faults.append(
                 f"{guarantee.key} needs '{name}' to be sensitive, but its role is "
