@@ -100,6 +100,7 @@ def test_the_dataset_is_the_one_of_the_file(place: Path, capsys: pytest.CaptureF
         ('ledger = ""\n', ["ledger must be the ledger's file or URL"]),
         ('ledger = "postgresql://ada:canary-secret@host/db"\n', ["ledger holds a password"]),
         ('ledger = "postgresql://host/db?password=canary-secret"\n', ["ledger holds a password"]),
+        ('ledger = "host=h password=canary-secret"\n', ["ledger holds a password"]),
         ('key = "-----BEGIN PRIVATE KEY----- canary-secret"\n', ["the key itself does not belong here"]),
         ("ledger = [\n", ["is not valid TOML"]),
         ("#" * 70_000, ["longer than 64,000 bytes"]),

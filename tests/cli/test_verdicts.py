@@ -14,8 +14,8 @@ import pytest
 from sfumato.cli.main import run
 from sfumato.cli.output import conclude
 from sfumato.core.certificate import Claim
-from sfumato.report.headline import Headline
-from sfumato.workflow.verdicts import DRAFT, attack_verdict, breaks_together, by_gain
+from sfumato.report.headline import Headline, breaks_together
+from sfumato.workflow.verdicts import DRAFT, attack_verdict, by_gain
 from tests.workflow.people import files
 
 SEARCH = ["--method", "Lattice, suppression=0.05"]
@@ -145,7 +145,7 @@ def test_a_table_that_does_not_keep_it(place: Path, capsys: pytest.CaptureFixtur
     assert run(["check", "people.csv", "--schema", "people.toml"]) == 0
     assert headline(capsys)[0].startswith("verdict   no promise: ")
     assert told(["check", "people.csv", "--schema", "people.toml", "--k", "1"], capsys, 0)["verdict"] == "warning"
-    assert run(["check", "people.csv", "--schema", "people.toml", "--k", "1", "--l", "disease=1", "--strict"]) == 0
+    assert run(["check", "people.csv", "--schema", "people.toml", "--k", "1", "--l", "disease=1", "--strict"]) == 1
 
 
 def test_attacks_are_sorted_by_gain_and_end_with_one_verdict(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,6 +71,7 @@ print(json.dumps({"failed": failed, "rows": len(release), "compared": len(compar
 @pytest.mark.slow
 def test_a_system_without_what_linux_has_imports_protects_and_says_what_it_cannot(tmp_path: Path) -> None:
     environment = {**os.environ, "SFUMATO_KEY": str(tmp_path / "owner.key"), "PYTHONPATH": str(Path(sfumato.__file__).parents[1])}
+    environment["SFUMATO_KERNELS"] = "numpy"  # compiled kernels look at the system that this one pretends to be
     environment["TMPDIR"] = str(tmp_path)  # elsewhere processes with locks would sweep away what this one cannot lock
     process = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", WINDOWS + DONE], capture_output=True, text=True, cwd=tmp_path, env=environment

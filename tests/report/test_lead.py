@@ -64,7 +64,14 @@ def test_rows_of_a_mask_are_records_whatever_the_owner_declares() -> None:
 @pytest.mark.parametrize(
     ("guarantee", "measured", "words"),
     [
-        (sf.KAnonymity(1), 1, "In this table some combination of age, sex and region belongs to a single record."),
+        (sf.KAnonymity(1), 1, "Nothing is promised about this table: what is stated of it, every table keeps."),
+        (sf.DistinctLDiversity(1, "job"), 1, "every table keeps"),
+        (sf.TCloseness(1, "job"), 0.4, "every table keeps"),
+        (sf.TCloseness(0.09524, "job"), 0.0952381, "at most 9.53 % would have to move"),
+        (sf.EntropyLDiversity(1.88988, "job"), 1.889882, "at least as uncertain as among 1.889 equally likely ones"),
+        (sf.AlphaKAnonymity(1 / 3, 3, "job"), 1 / 3, "no value of job belongs to more than 33.34 % of them"),
+        (sf.AverageRisk(1 / 3), 1 / 3, "with a chance of at most 33.34 %"),
+        (sf.DeltaPresence(0.1666, 0.33336), 0.3, "to lie between 16.66 % and 33.34 %"),
         (
             sf.DistinctLDiversity(3, "job"),
             4,
@@ -138,12 +145,11 @@ def test_what_is_not_kept_not_promised_or_seeded_is_said_first() -> None:
         ),
         (
             ApproxDP("0.5", "1e-6", unit="patient"),
-            "everything of one patient makes no result more than 1.65 times as likely, so that "
-            "even odds (1 to 1) become at most 1.65 to 1, apart from a chance of at most 1 in 1,000,000",
+            "everything of one patient makes no set of results more than 1.65 times as likely, plus a chance of 1 in 1,000,000 (",
         ),
         (PureDP(1, neighbours="replace"), "Replacing one record by another makes"),
         (PureDP(0), "leaves every result exactly as likely"),
-        (PureDP(50), "more than 1,000,000,000 (hardly a bound at all) times"),
+        (PureDP(50), "more than 10^22 (hardly a bound at all) times"),
         (PureDP(Fraction(12345678901234567891, 10**20)), "(ε at most 0.124, δ = 0)"),
     ],
 )

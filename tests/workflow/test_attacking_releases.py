@@ -295,7 +295,12 @@ def test_the_folder_is_looked_for_beside_the_file(
     monkeypatch.chdir(tmp_path)
     assert run(["attack", str(path)]) == 0
     shown = capsys.readouterr().out
-    assert "PartialKnowledge: success 50 %" in shown and "12.5 %, gain 42.9 %, 1 target" in shown and "milk" not in shown and "53" not in shown
+    assert (
+        "PartialKnowledge: success 50 %" in shown
+        and "12.5 %, gain 42.9 %, 1 target" in shown
+        and "milk" not in shown
+        and "53" not in shown
+    )
     assert run(["attack", str(path), "--json"]) == 0
     (result,) = json.loads(capsys.readouterr().out)["attacks"]
     assert (result["success"], result["baseline"], result["details"]["candidates"]) == (0.5, 0.125, 2)

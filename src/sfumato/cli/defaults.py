@@ -6,6 +6,7 @@ Only the file in the working folder itself is read, as a plain file of bounded s
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -82,7 +83,7 @@ def _has_secrets(address: str) -> bool:
     from urllib.parse import urlsplit
 
     if "://" not in address:
-        return False
+        return re.search(r"(^|\s)(password|passfile|sslpassword)\s*=", address, re.IGNORECASE) is not None
     try:
         parts = urlsplit(address)
         return parts.password is not None or "password" in parts.query.lower() or "@" in parts.path

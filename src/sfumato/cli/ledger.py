@@ -38,7 +38,7 @@ def register(app: typer.Typer) -> typer.Typer:
     add(account, show, "sfumato ledger show --dataset clinic")
     add(account, spends, "sfumato ledger spends --dataset clinic")
     add(account, releases, "sfumato ledger releases --dataset clinic")
-    add(account, withdraw, "sfumato ledger withdraw 3f2a --reason 'the recipient never opened it'")
+    add(account, withdraw, "sfumato ledger withdraw 3f2a --reason 'a role was wrong, and the folder was never given to anybody'")
     add(account, verify, "sfumato ledger verify", "sfumato ledger verify --anchor HASH")
     add(account, versions, "sfumato ledger versions clinic")
     add(account, odometer, "sfumato ledger odometer clinic --analyst ann --delta 1e-6")

@@ -53,7 +53,7 @@ def settled_reason(reason: object) -> str:
     if not text or len(text) > LONGEST_REASON or not text.isprintable():
         raise InputError(
             f"a withdrawal needs its reason, 1 to {LONGEST_REASON} printable characters, such as 'the review found a wrong role; "
-            f"the folder was deleted unread'. {NOTHING_ENTERED}"
+            f"the folder was given to nobody'. {NOTHING_ENTERED}"
         )
     return text
 

@@ -9,7 +9,8 @@ from sfumato.core.certificate import NOT_ENTERED, Certificate, Claim
 from sfumato.core.registry import find, has
 from sfumato.data.publication import LABELS
 from sfumato.report.content import CardContent
-from sfumato.report.lead import columns_of, is_process, lead, unpromised, with_role
+from sfumato.report.headline import unpromised
+from sfumato.report.lead import columns_of, is_process, lead, with_role
 from sfumato.report.loss_words import loss_in_words
 from sfumato.report.making import AS_IT_IS, MethodWords, column_changes, has_example, method_in_words
 from sfumato.report.markup import Child, Html, code, definitions, element, explained, joined, section, state, table

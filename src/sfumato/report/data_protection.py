@@ -15,7 +15,8 @@ from sfumato.core import registry
 from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.view import AttackResult, Criterion, Score
 from sfumato.report.content import CardContent
-from sfumato.report.lead import is_process, unpromised, with_role
+from sfumato.report.headline import unpromised
+from sfumato.report.lead import is_process, with_role
 from sfumato.report.loss_words import loss_in_words
 from sfumato.report.markup import Html, element, section, table
 from sfumato.report.wording import RISK, listed, named_column, number, percentage, plain_name, sentence

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from sfumato.anonymity.pseudonyms import WARNING
+from sfumato.core import registry
+from sfumato.core.certificate import Certificate, Claim
+from sfumato.core.errors import SfumatoError
+from sfumato.core.params import build
 from sfumato.core.plain_data import PlainDict
+from sfumato.ledger.unit_changes import NOT_COVERED
 from sfumato.report.wording import counted
+
+if TYPE_CHECKING:
+    from sfumato.core.plain_data import Plain
 
 Word = Literal["kept", "warning", "no promise", "not kept"]
 
@@ -42,3 +52,89 @@ class Headline:
     def to_mapping(self) -> PlainDict:
         """Plain data, ready for JSON."""
         return {"verdict": self.word, "reason": self.reason, "warnings": list(self.warnings)}
+
+
+#: How notices begin and end that weaken what a release promises. Others tell how it was made.
+LEFT_AS_THEY_ARE = "quasi-identifiers that are published as they are, because the mask does not change them: "
+NOT_CHARGED = "not charged to a ledger: what else is spent on the same data is not counted"
+MISSING_COUNTED = "a missing value of '"
+DEMONSTRATION = "made with a seed: a demonstration that anybody can repeat, not a private release"
+FINDS_THE_RECORD = ": whoever knows that value finds the record. Should it be a quasi-identifier?"
+NOT_COVERED_TOGETHER = ". No promise covers it"
+_WEAKENING_FROM = (LEFT_AS_THEY_ARE, NOT_CHARGED, NOT_COVERED, MISSING_COUNTED)
+_WEAKENING_TO = (DEMONSTRATION, FINDS_THE_RECORD, NOT_COVERED_TOGETHER, WARNING)
+
+
+def weakening(certificate: Certificate) -> list[str]:
+    """What weakens the promises that a certificate states: it says so itself, or it is not among them."""
+    warnings = [
+        f"{claim.guarantee} promises nothing: every table keeps it" for claim in certificate.claims if says_nothing(claim)
+    ]
+    if not any(claim.evidence == "process" for claim in certificate.claims):
+        warnings += [unpromised_in_words(name) for name in unpromised(certificate)]
+    together = weakened_together(certificate)
+    warnings += [] if together is None else [together]
+    return warnings + [each for each in certificate.notices if each.endswith(_WEAKENING_TO) or each.startswith(_WEAKENING_FROM)]
+
+
+def says_nothing(claim: Claim) -> bool:
+    """Whether a claim is one that every table keeps."""
+    name = claim.guarantee.split("(")[0]
+    if not registry.has("guarantee", name):
+        return False
+    try:
+        return bool(build(registry.find("guarantee", name), claim.parameters).says_nothing)
+    except (SfumatoError, TypeError, ValueError):  # a stranger's parameters
+        return False
+
+
+def unpromised(certificate: Certificate) -> list[str]:
+    """Sensitive columns that no promise is about, but such as say nothing."""
+    about = {claim.parameters.get("attribute") for claim in certificate.claims if not says_nothing(claim)}
+    columns: Mapping[str, Any] = certificate.schema.get("columns", {})
+    described = columns.items() if isinstance(columns, Mapping) else ()
+    return [
+        str(name)
+        for name, column in described
+        if isinstance(column, Mapping) and column.get("role") == "sensitive" and name not in about
+    ]
+
+
+def unpromised_in_words(name: str) -> str:
+    """What to say of a sensitive column that nothing is promised about."""
+    return (
+        f"nothing is promised about '{name}', which is sensitive: people who share a class may share its value as well. Promise "
+        f"something about it, such as --l '{name}=2' or --t '{name}=0.2'"
+    )
+
+
+def weakened_together(certificate: Certificate) -> str | None:
+    """What earlier releases take from the promises, where they do or where nobody can tell."""
+    stated = certificate.composition
+    if not stated.get("earlier_releases") and not stated.get("repeated_masks"):
+        return None
+    finding = str(stated.get("finding", ""))
+    if breaks_together(stated, certificate.claims):
+        return f"together with earlier releases the promise is broken: {finding}"
+    earlier, compared = stated.get("earlier_releases"), stated.get("compared", 0)
+    if stated.get("repeated_masks"):
+        return f"together with earlier releases more is learnt: {finding}"
+    if earlier != compared:
+        return f"nobody can tell what earlier releases add to this one: {finding}"
+    return None
+
+
+def breaks_together(composition: Plain, claims: Sequence[Claim]) -> bool:
+    """Whether somebody who combines a release with earlier ones gets below what it promises by itself: fewer records than its
+    classes have, a smaller group by subtraction, or more people of whom one sensitive value is left."""
+    details = composition.get("details")
+    if not isinstance(details, Mapping) or not details.get("combinations"):
+        return False
+    sizes = [int(claim.parameters["k"]) for claim in claims if isinstance(claim.parameters.get("k"), int)]
+    fewest = max([2, *sizes]) if claims else 2
+    left, apart = int(details.get("worst_remaining_group", 0)), int(details.get("smallest_difference", 0))
+    alone = float(details.get("singled_out_by_one_release_alone", 0))
+    if details.get("people_are") == "estimated":  # which is stated with one digit
+        alone = float(f"{alone:.1g}")
+    more = float(details.get("singled_out", 0)) > alone
+    return 0 < left < fewest or 0 < apart < fewest or more

@@ -7,6 +7,7 @@ there are.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,13 +15,16 @@ from typing import Literal
 from sfumato.core import registry
 from sfumato.core.certificate import KNOWN_VALUES, Certificate, Claim
 from sfumato.core.plain_data import Plain
-from sfumato.core.texts import percent
+from sfumato.core.texts import rounded_up
+from sfumato.report.headline import says_nothing, unpromised, weakened_together, weakening
 from sfumato.report.loss_words import loss_in_words
 from sfumato.report.wording import counted, known_values, listed, named_column, number, sentence
 
 _DRAFT = "A draft, not a release, and not to be given away. "
 State = Literal["good", "warn", "bad"]
 
+#: What a decimal fraction may be off as a binary one.
+_SLACK = 1e-9
 #: More columns than this are counted in the sentence and not named.
 MOST_NAMED = 8
 #: More promises than this are counted.
@@ -44,8 +48,12 @@ class Lead:
 
 
 def lead(certificate: Certificate, missing: Sequence[str] = ()) -> Lead:
-    """The sentence of a certificate; `missing` are quasi-identifiers in which values are missing."""
-    claims = certificate.claims
+    """The sentence of a certificate; `missing` are quasi-identifiers in which values are missing. It is good only where nothing
+    weakens what it says."""
+    claims = [claim for claim in certificate.claims if not says_nothing(claim) or not claim.holds]
+    if certificate.claims and not claims:
+        empty = "Nothing is promised about this table: what is stated of it, every table keeps."
+        return Lead(empty, "warn", tuple(_seeded(certificate)))
     if not claims:
         return Lead(f"{_DRAFT if certificate.draft else ''}{_nothing_promised(certificate)}", "warn", tuple(_seeded(certificate)))
     broken = list(dict.fromkeys(claim.guarantee for claim in claims if not claim.holds))
@@ -62,7 +70,9 @@ def lead(certificate: Certificate, missing: Sequence[str] = ()) -> Lead:
         return Lead(
             f"A demonstration, not a private release, because its {seeded} was seeded. {with_secret}{said}", "warn", notes
         )
-    return Lead(said, "good", notes)
+    together = weakened_together(certificate)
+    beside = () if together is None else (sentence(together),)
+    return Lead(said, "warn" if weakening(certificate) else "good", (*notes, *beside))
 
 
 def columns_of(certificate: Certificate) -> dict[str, Plain]:
@@ -78,12 +88,6 @@ def columns_of(certificate: Certificate) -> dict[str, Plain]:
 def with_role(certificate: Certificate, role: str) -> list[str]:
     """The published columns with this role."""
     return [name for name, entry in columns_of(certificate).items() if entry.get("role", "plain") == role]
-
-
-def unpromised(certificate: Certificate) -> list[str]:
-    """Sensitive columns that no promise is about."""
-    about = {claim.parameters.get("attribute") for claim in certificate.claims}
-    return [name for name in with_role(certificate, "sensitive") if name not in about]
 
 
 def is_process(certificate: Certificate) -> bool:
@@ -211,7 +215,7 @@ class _Table:
 
 
 #: Promises that count records or people.
-_COUNTING = frozenset({"KAnonymity"})
+_COUNTING = frozenset({"KAnonymity", "AlphaKAnonymity"})
 
 
 def _unpublished(claim: Claim) -> str:
@@ -222,8 +226,6 @@ def _unpublished(claim: Claim) -> str:
 
 def _k_anonymity(table: _Table, claim: Claim, first: bool) -> str | None:
     least = claim.measured if isinstance(claim.measured, (int, float)) else claim.parameters["k"]
-    if least < 2:
-        return f"some combination of {table.known(claim)} belongs to a single record"
     knowledge = claim.parameters.get("knowledge")
     none_or = "nobody or by " if isinstance(knowledge, Mapping) and knowledge.get("items") else ""
     return f"{table.combination(claim)} is shared by {none_or}at least {table.who(claim, least)}"
@@ -232,9 +234,11 @@ def _k_anonymity(table: _Table, claim: Claim, first: bool) -> str | None:
 def _alpha_k(table: _Table, claim: Claim, first: bool) -> str | None:
     which = "no value" if claim.parameters.get("protected_values") is None else "no protected value"
     many = table.who(claim, claim.parameters["k"])
-    most = percent(claim.parameters["alpha"])
+    most = _at_most(claim.parameters["alpha"])
     shared = f"{table.combination(claim)} is shared by at least {many}"
-    return f"{shared}, and {which} of {_about(claim)} belongs to more than {most} of them"
+    # shares are counted in records: of people who have several, more may have the value
+    verb, whom = ("stands in", "their records") if claim.counts_units else ("belongs to", "them")
+    return f"{shared}, and {which} of {_about(claim)} {verb} more than {most} of {whom}"
 
 
 def _distinct(table: _Table, claim: Claim, first: bool) -> str | None:
@@ -249,7 +253,7 @@ def _entropy(table: _Table, claim: Claim, first: bool) -> str | None:
         return None
     return (
         f"of those who share {_one_combination(table, claim)} the value of {_about(claim)} is at least as uncertain as among "
-        f"{number(claim.parameters['l'])} equally likely ones"
+        f"{_not_above(claim.parameters['l'])} equally likely ones"
     )
 
 
@@ -258,7 +262,7 @@ def _closeness(table: _Table, claim: Claim, first: bool) -> str | None:
     if claim.parameters.get("protected_values") is not None or distance is None:
         return None
     t = claim.parameters["t"]
-    near = distance.format(share=percent(min(t, 1.0)), t=number(t))
+    near = distance.format(share=_at_most(min(t, 1.0)), t=rounded_up(t, 4))
     whole = "original" if claim.parameters.get("reference", "input") == "input" else "released"
     return (
         f"those who share {_one_combination(table, claim)} have values of {_about(claim)} as the whole {whole} table has, {near}"
@@ -269,7 +273,7 @@ def _likeness(table: _Table, claim: Claim, first: bool) -> str | None:
     if claim.parameters.get("protected_values") is not None or claim.parameters.get("enhanced"):
         return None
     whole = "original" if claim.parameters.get("reference", "input") == "input" else "released"
-    times = number(1 + claim.parameters["beta"])
+    times = rounded_up(1 + claim.parameters["beta"], 4)
     return (
         f"no value of {_about(claim)} is more than {times} times as frequent among those who share "
         f"{_one_combination(table, claim)} as in the whole {whole} table"
@@ -277,7 +281,7 @@ def _likeness(table: _Table, claim: Claim, first: bool) -> str | None:
 
 
 def _average(table: _Table, claim: Claim, first: bool) -> str | None:
-    most = percent(claim.parameters["risk"])
+    most = _at_most(claim.parameters["risk"])
     return (
         f"somebody who knows {table.known(claim)} of a person and picks a record that agrees picks the right one with a chance "
         f"of at most {most}, on average over the records"
@@ -290,11 +294,26 @@ def _k_map(table: _Table, claim: Claim, first: bool) -> str | None:
 
 
 def _presence(table: _Table, claim: Claim, first: bool) -> str | None:
-    low, high = percent(claim.parameters["minimum"]), percent(claim.parameters["maximum"])
+    low, high = _at_least(claim.parameters["minimum"]), _at_most(claim.parameters["maximum"])
     return (
         f"whoever knows {table.known(claim)} of a person of the population finds the chance that the person is in it to lie "
         f"between {low} and {high}"
     )
+
+
+def _at_most(share: float) -> str:
+    """A share in percent, never below it."""
+    return f"{math.ceil(share * 10_000 - _SLACK) / 100:g} %"
+
+
+def _at_least(share: float) -> str:
+    """A share in percent, never above it."""
+    return f"{math.floor(share * 10_000 + _SLACK) / 100:g} %"
+
+
+def _not_above(value: float) -> str:
+    """A number of at most three decimals, never above it."""
+    return f"{math.floor(value * 1000 + _SLACK) / 1000:g}"
 
 
 def _one_combination(table: _Table, claim: Claim) -> str:

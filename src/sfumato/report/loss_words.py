@@ -45,16 +45,20 @@ def loss_in_words(claim: Claim) -> LossInWords:
     loss = _as_epsilon(guarantee)
     epsilon, delta = Fraction(loss.epsilon), Fraction(loss.delta)
     factor = _factor(epsilon)
-    times = "every result exactly as likely" if epsilon == 0 else f"no result more than {factor} times as likely"
-    besides = f", apart from a chance of at most {_one_in(delta)}" if delta else ""
+    # a δ is no chance that the bound fails: results whose odds rise further may be likelier than it, all events together are not
+    what = "no set of results" if delta else "no result"
+    times = "every result exactly as likely" if not (epsilon or delta) else f"{what} more than {factor} times as likely"
+    besides = f", plus a chance of {_one_in(delta)}" if delta else ""
     whose = "one record" if guarantee.unit == RECORD else f"everything of one {named_column(guarantee.unit)}"
     change = "Replacing" if guarantee.neighbours == "replace" else "Adding or removing"
     by_another = " by another" if guarantee.neighbours == "replace" else ""
-    verb = "leaves" if epsilon == 0 else "makes"
-    even = "" if epsilon == 0 else f", so that even odds (1 to 1) become at most {factor} to 1"
+    verb = "makes" if epsilon or delta else "leaves"
+    even = "" if delta or epsilon == 0 else f", so that even odds (1 to 1) become at most {factor} to 1"
     sentence = f"{change} {whose}{by_another} {verb} {times}{even}{besides}"
     numbers = f"ε {_amount(epsilon)}, δ = 0" if not delta else f"ε {_amount(epsilon)}, δ at most {_one_in(delta)}"
-    return LossInWords(sentence, numbers, _odds(guarantee, epsilon, delta), not isinstance(guarantee, (PureDP, ApproxDP)))
+    return LossInWords(
+        sentence, numbers, "" if delta else _odds(guarantee, epsilon), not isinstance(guarantee, (PureDP, ApproxDP))
+    )
 
 
 def _as_epsilon(guarantee: LossGuarantee) -> ApproxDP:
@@ -63,17 +67,16 @@ def _as_epsilon(guarantee: LossGuarantee) -> ApproxDP:
     return as_approx(guarantee, RESTATED_AT)
 
 
-def _odds(guarantee: LossGuarantee, epsilon: Fraction, delta: Fraction) -> str:
+def _odds(guarantee: LossGuarantee, epsilon: Fraction) -> str:
     of_one = "a given record" if guarantee.unit == RECORD else f"the data of a given {named_column(guarantee.unit)}"
     verb = "is" if guarantee.unit == RECORD else "are"
     question = f"{of_one} {verb} in it" if guarantee.neighbours == "add_remove" else f"{of_one} {verb} one thing or another"
-    besides = " (apart from that chance)" if delta else ""
     if epsilon == 0:
-        return f"In odds: whether {question} stays as likely as it was{besides}, whatever is published here."
+        return f"In odds: whether {question} stays as likely as it was, whatever is published here."
     chance = "" if epsilon > 20 else f", a chance of {_chance(epsilon)}"
     return (
         f"In odds: somebody to whom it is as likely as not (1 to 1) whether {question} can reach odds of {_factor(epsilon)} to 1 "
-        f"at the most{chance}, by all that is published here{besides}."
+        f"at the most{chance}, by all that is published here."
     )
 
 
@@ -86,7 +89,7 @@ def _chance(epsilon: Fraction) -> str:
 def _factor(epsilon: Fraction) -> str:
     """e^ε, never below it."""
     if epsilon > math.log(_LARGEST):
-        return "1,000,000,000 (hardly a bound at all)"
+        return f"10^{math.ceil(epsilon / Fraction(math.log(10)) * (1 + Fraction(1, 10**12)))} (hardly a bound at all)"
     factor = math.exp(float(epsilon)) * (1 + 1e-12)
     return "1" if epsilon == 0 else rounded_up(factor, 3 if factor >= 1.1 else 5)
 

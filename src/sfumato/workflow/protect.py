@@ -22,7 +22,8 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
 from sfumato.report.checklist import answers_of
-from sfumato.workflow.contents.base import DEMONSTRATION, Content, Promise, Submission
+from sfumato.report.headline import DEMONSTRATION
+from sfumato.workflow.contents.base import Content, Promise, Submission
 from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.contents.stored_rows import StoredRows
 from sfumato.workflow.publishing.claims import References, each_once

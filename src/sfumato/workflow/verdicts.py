@@ -6,21 +6,16 @@ Nothing here is measured: the numbers are those that were measured, and what is 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from sfumato.anonymity.pseudonyms import WARNING
 from sfumato.core import registry
-from sfumato.core.certificate import Certificate, Claim
+from sfumato.core.certificate import Claim
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.texts import percent
-from sfumato.ledger.unit_changes import NOT_COVERED
-from sfumato.report.headline import Headline, Word
+from sfumato.report.headline import Headline, Word, unpromised_in_words, weakening
 from sfumato.report.wording import counted
-from sfumato.workflow.contents.base import DEMONSTRATION, Content
-from sfumato.workflow.contents.private_result import NOT_CHARGED
-from sfumato.workflow.publishing.claims import MISSING_COUNTED
-from sfumato.workflow.publishing.masked_rows import LEFT_AS_THEY_ARE
-from sfumato.workflow.publishing.recoded_rows import FINDS_THE_RECORD, NOT_COVERED_TOGETHER
+from sfumato.workflow.contents.base import Content
+from sfumato.workflow.verifying.notices import NOTICES
 
 if TYPE_CHECKING:
     from sfumato.core.plain_data import Plain
@@ -29,9 +24,6 @@ if TYPE_CHECKING:
     from sfumato.workflow.release import Release
     from sfumato.workflow.verifying.verification import Verification
 
-#: Notices that weaken what a release promises, by their beginnings and ends. Others tell how a release was made.
-_WEAKENING_FROM = (LEFT_AS_THEY_ARE, NOT_CHARGED, NOT_COVERED, MISSING_COUNTED)
-_WEAKENING_TO = (DEMONSTRATION, FINDS_THE_RECORD, NOT_COVERED_TOGETHER, WARNING)
 #: What weakens a draft, whatever it keeps.
 DRAFT = "a draft, not a release: no ledger knows it, and it is not to be given away"
 #: The headlines of verdicts on folders; over every other one stands a warning.
@@ -39,22 +31,17 @@ _HEADLINES: Mapping[str, Word] = {"keeps": "kept", "promises nothing": "no promi
 
 
 def unpromised(schema: Schema, guarantees: Iterable[ClassGuarantee]) -> list[str]:
-    """A warning for each sensitive column that none of these guarantees is about."""
-    promised = {each.sensitive for each in guarantees}
-    return [_unpromised(name) for name in schema.sensitive if name not in promised]
-
-
-def _unpromised(name: str) -> str:
-    return (
-        f"nothing is promised about '{name}', which is sensitive: people who share a class may share its value as well. Promise "
-        f"something about it, such as --l '{name}=2' or --t '{name}=0.2'"
-    )
+    """A warning for each sensitive column that none of these guarantees is about, and for each that says nothing."""
+    stated = list(guarantees)
+    promised = {each.sensitive for each in stated if not each.says_nothing}
+    empty = [f"{each.key} promises nothing: every table keeps it" for each in stated if each.says_nothing]
+    return [*empty, *(unpromised_in_words(name) for name in schema.sensitive if name not in promised)]
 
 
 def release_verdict(release: Release[Content]) -> Headline:
     """The verdict on a release that was just made."""
     certificate = release.certificate
-    warnings = [*([DRAFT] if certificate.draft else []), *_about(certificate)]
+    warnings = [*([DRAFT] if certificate.draft else []), *weakening(certificate)]
     if not certificate.claims:
         measured = bool(release.owner.risks or certificate.attacks)
         rest = "how much risk is left was measured (risk), and nobody promises a limit" if measured else "no risk was measured"
@@ -74,59 +61,11 @@ def _kept(claims: Sequence[Claim]) -> str:
     return "; ".join(parts)
 
 
-def _about(certificate: Certificate) -> list[str]:
-    """What weakens the promises that a certificate states: it says so itself, or it is not among them."""
-    claims = certificate.claims
-    warnings = []
-    if not any(claim.evidence == "process" for claim in claims):
-        promised = {claim.parameters.get("attribute") for claim in claims}
-        columns: Mapping[str, Any] = certificate.schema.get("columns", {})
-        warnings += [
-            _unpromised(name)
-            for name, column in columns.items()
-            if isinstance(column, Mapping) and column.get("role") == "sensitive" and name not in promised
-        ]
-    together = _together(certificate)
-    warnings += [] if together is None else [together]
-    return warnings + [each for each in certificate.notices if each.endswith(_WEAKENING_TO) or each.startswith(_WEAKENING_FROM)]
-
-
-def _together(certificate: Certificate) -> str | None:
-    """What earlier releases take from the promises, where they do or where nobody can tell."""
-    stated = certificate.composition
-    if not stated.get("earlier_releases") and not stated.get("repeated_masks"):
-        return None
-    finding = str(stated.get("finding", ""))
-    if breaks_together(stated, certificate.claims):
-        return f"together with earlier releases the promise is broken: {finding}"
-    earlier, compared = stated.get("earlier_releases"), stated.get("compared", 0)
-    if stated.get("repeated_masks"):
-        return f"together with earlier releases more is learnt: {finding}"
-    if earlier != compared:
-        return f"nobody can tell what earlier releases add to this one: {finding}"
-    return None
-
-
-def breaks_together(composition: Plain, claims: Sequence[Claim]) -> bool:
-    """Whether somebody who combines a release with earlier ones gets below what it promises by itself: fewer records than its
-    classes have, a smaller group by subtraction, or more people of whom one sensitive value is left."""
-    details = composition.get("details")
-    if not isinstance(details, Mapping) or not details.get("combinations"):
-        return False
-    sizes = [int(claim.parameters["k"]) for claim in claims if isinstance(claim.parameters.get("k"), int)]
-    fewest = max([2, *sizes]) if claims else 2
-    left, apart = int(details.get("worst_remaining_group", 0)), int(details.get("smallest_difference", 0))
-    alone = float(details.get("singled_out_by_one_release_alone", 0))
-    if details.get("people_are") == "estimated":  # which is stated with one digit
-        alone = float(f"{alone:.1g}")
-    more = float(details.get("singled_out", 0)) > alone
-    return 0 < left < fewest or 0 < apart < fewest or more
-
-
 def check_verdict(check: TableCheck) -> Headline:
     """The verdict on a table that was measured."""
-    about = {each.sensitive for each in check.guarantees}
-    warnings = [_unpromised(name) for name in check.measures.attributes if name not in about] if check.guarantees else []
+    about = {each.sensitive for each in check.guarantees if not each.says_nothing}
+    warnings = [f"{each.key} promises nothing: every table keeps it" for each in check.guarantees if each.says_nothing]
+    warnings += [unpromised_in_words(name) for name in check.measures.attributes if name not in about] if check.guarantees else []
     warnings += [f"{name} can be neither confirmed nor refuted with what was given" for name in check.unjudged]
     if check.broken:
         return Headline.of(
@@ -143,7 +82,9 @@ def verification_verdict(verification: Verification) -> Headline:
     """The headline over a verification; `Verification.verdict` says it more closely."""
     word, certificate = _HEADLINES.get(verification.verdict, "warning"), verification.certificate
     # what a stranger wrote and nothing bears out is not repeated
-    warnings = [] if certificate is None or word == "not kept" else _about(certificate)
+    warnings = [] if certificate is None or word == "not kept" else weakening(certificate)
+    if word != "not kept":  # what the rows say, and the maker does not
+        warnings += [each.text for each in verification.findings if each.check == NOTICES]
     return Headline.of(word, verification.sentence, warnings)
 
 

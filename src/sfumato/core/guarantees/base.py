@@ -129,6 +129,11 @@ class ClassGuarantee(Guarantee):
         return getattr(self, "attribute", None)
 
     @property
+    def says_nothing(self) -> bool:
+        """Whether its threshold is one that every table keeps, so that it promises nothing."""
+        return False
+
+    @property
     def key(self) -> str:
         """How certificates and results name it: `KAnonymity`, `TCloseness(disease)`."""
         return f"{self.name}({self.sensitive})" if self.sensitive else self.name

@@ -44,6 +44,11 @@ class KAnonymity(ClassGuarantee):
     limits: ClassVar[tuple[str, ...]] = (SHARED_VALUES,)
 
     @property
+    def says_nothing(self) -> bool:
+        """Every record is in a class of one."""
+        return self.k <= 1
+
+    @property
     def threshold(self) -> float:
         return self.k
 
@@ -84,6 +89,11 @@ class AlphaKAnonymity(ClassGuarantee):
     direction: ClassVar[Direction] = "at_most"
     protects: ClassVar[str] = "identity and attribute disclosure"
     limits: ClassVar[tuple[str, ...]] = (SHARED_VALUES,)
+
+    @property
+    def says_nothing(self) -> bool:
+        """No share is above 1, and every record is in a class of one."""
+        return self.k <= 1 and self.alpha >= 1
 
     @property
     def threshold(self) -> float:

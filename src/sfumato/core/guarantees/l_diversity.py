@@ -40,6 +40,11 @@ class DistinctLDiversity(ClassGuarantee):
     limits: ClassVar[tuple[str, ...]] = (_MEANINGS, _MISSING)
 
     @property
+    def says_nothing(self) -> bool:
+        """Every class shows one value."""
+        return self.l <= 1
+
+    @property
     def threshold(self) -> float:
         return self.l
 
@@ -59,6 +64,11 @@ class EntropyLDiversity(ClassGuarantee):
     protected_values: ProtectedValues = None
     protects: ClassVar[str] = "attribute disclosure by probabilistic inference"
     limits: ClassVar[tuple[str, ...]] = (_MEANINGS, _MISSING)
+
+    @property
+    def says_nothing(self) -> bool:
+        """No class is less uncertain than one value."""
+        return self.l <= 1
 
     @property
     def threshold(self) -> float:
@@ -87,6 +97,11 @@ class RecursiveLDiversity(ClassGuarantee):
     direction: ClassVar[Direction] = "below"
     protects: ClassVar[str] = "attribute disclosure by probabilistic inference and exclusion"
     limits: ClassVar[tuple[str, ...]] = (_MEANINGS, _MISSING)
+
+    @property
+    def says_nothing(self) -> bool:
+        """The most frequent value stays below more than all records."""
+        return self.l <= 1 and self.c > 1
 
     @property
     def threshold(self) -> float:

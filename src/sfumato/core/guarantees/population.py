@@ -59,6 +59,11 @@ class DeltaPresence(ClassGuarantee):
     direction: ClassVar[Direction] = "at_most"
     protects: ClassVar[str] = "membership disclosure"
 
+    @property
+    def says_nothing(self) -> bool:
+        """Every chance lies between 0 and 1."""
+        return self.minimum <= 0 and self.maximum >= 1
+
     def coherent(self) -> Iterable[str]:
         if self.minimum > self.maximum:
             yield f"minimum must not exceed maximum, but {self.minimum} is above {self.maximum}"

@@ -63,6 +63,11 @@ class AverageRisk(WholeTableGuarantee):
     limits: ClassVar[tuple[str, ...]] = (_TOGETHER,)
 
     @property
+    def says_nothing(self) -> bool:
+        """There are never more classes than records."""
+        return self.risk >= 1
+
+    @property
     def threshold(self) -> float:
         return self.risk
 
@@ -97,6 +102,11 @@ class UniquenessByModel(WholeTableGuarantee):
     direction: ClassVar[Direction] = "at_most"
     protects: ClassVar[str] = "identity disclosure, adversary without knowledge of participation"
     limits: ClassVar[tuple[str, ...]] = (_TOGETHER, _MODEL, _RARE)
+
+    @property
+    def says_nothing(self) -> bool:
+        """No share is above 1."""
+        return self.share >= 1
 
     @property
     def threshold(self) -> float:

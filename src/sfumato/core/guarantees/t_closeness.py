@@ -50,6 +50,11 @@ class TCloseness(ClassGuarantee):
     limits: ClassVar[tuple[str, ...]] = (TRUE_OF_ALL,)
 
     @property
+    def says_nothing(self) -> bool:
+        """No distance but a divergence is above 1."""
+        return self.t >= 1 and self.distance != "kl"
+
+    @property
     def threshold(self) -> float:
         return self.t
 

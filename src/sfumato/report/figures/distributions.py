@@ -179,7 +179,9 @@ def _edges(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     if not np.all(numbers == np.floor(numbers)):
         return np.linspace(low, high, BINS + 1)
     width = max(math.ceil((high - low + 1) / BINS), 1)
-    return np.arange(low, high + width + 0.5, width)
+    edges = np.arange(low, high + width + 0.5, width)
+    # numbers so large that floating-point numbers do not tell them apart have one range
+    return edges if edges.size > 1 else np.array([low, np.nextafter(high, np.inf)])
 
 
 def loss_per_attribute(losses: Mapping[str, float], *, levels: Mapping[str, str] | None = None) -> str:

@@ -292,8 +292,6 @@ C = TypeVar("C", bound=Content, covariant=True)
 
 #: What a certificate notices of a draft.
 DRAFT = "a draft, to be looked at and not to be given away: no ledger has an entry of it, so no later release is compared with it"
-#: What a certificate notices where the randomness was seeded.
-DEMONSTRATION = "made with a seed: a demonstration that anybody can repeat, not a private release"
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.publication import NOTHING_SAID, Publication
 from sfumato.data.schema import Column, Schema
+from sfumato.report.headline import DEMONSTRATION, NOT_CHARGED
 from sfumato.workflow.contents.base import (
-    DEMONSTRATION,
     Content,
     Files,
     FolderAtHand,
@@ -73,7 +73,6 @@ BESIDE_AN_ANSWER = (f"{_ERRORS}.parquet", f"{_ERRORS}.csv")
 PROCESS = "process"
 #: What an outcome says about itself; everything else in its details was computed with noise, or not from the data.
 _ABOUT = frozenset({"argument", "randomness", "private", "dataset", "ledger_entry", "owner", "not_covered", "publication"})
-NOT_CHARGED = "not charged to a ledger: what else is spent on the same data is not counted"
 
 
 @dataclass(frozen=True, eq=False)

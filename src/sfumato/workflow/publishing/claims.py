@@ -307,12 +307,9 @@ def refuse_violations(pairs: Sequence[tuple[ClassGuarantee, Measurement]], what:
     all_at_once(VerificationFailed, f"{what} does not keep what was promised; nothing was released", faults)
 
 
-#: How a notice begins that a promise of different values rests on values that are missing.
-MISSING_COUNTED = "a missing value of '"
-
-
 def missing_counted(claims: Iterable[Claim]) -> list[str]:
     """What the owner and every reader should know where a promise of different values was kept by values that are missing."""
+    from sfumato.report.headline import MISSING_COUNTED
     from sfumato.report.wording import known_values
 
     return [

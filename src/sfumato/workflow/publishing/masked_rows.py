@@ -20,6 +20,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.relation import ORDERED, Relation
 from sfumato.data.schema import Schema
 from sfumato.measures.risk.linkage.transparency import published_steps
+from sfumato.report.headline import LEFT_AS_THEY_ARE
 from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.publishing.claims import unit_in_words, units_behind
 from sfumato.workflow.publishing.columns import ColumnPlan, replace_names
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 _ROW = "source row of sfumato"
 #: What a mask tells about the chance of its draws.
 _LAWS = frozenset({"epsilon", "noise_variance_ratio", "factor_variance"})
-#: How a notice begins about quasi-identifiers that a mask left alone.
-LEFT_AS_THEY_ARE = "quasi-identifiers that are published as they are, because the mask does not change them: "
 _PER_RECORD = "what the mask tells about itself, a loss ε or a variance, is about one record:"
 #: What of a mask's details is plain data and may be kept.
 _PLAIN = (int, float, str, bool)

@@ -15,6 +15,7 @@ from sfumato.data.recoding import RecodingTable
 from sfumato.data.schema import Schema
 from sfumato.data.texts.values import sorted_sets, texts
 from sfumato.engines.snapshots import Snapshot, remember
+from sfumato.report.headline import FINDS_THE_RECORD, NOT_COVERED_TOGETHER
 from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.earlier.readings import written_as
 from sfumato.workflow.publishing.claims import unit_in_words, units_behind
@@ -85,9 +86,6 @@ def searched(request: ReleaseRequest, search: Search) -> SearchOutcome:
     return outcome
 
 
-#: How notices end about columns that single records out and that no promise covers.
-FINDS_THE_RECORD = ": whoever knows that value finds the record. Should it be a quasi-identifier?"
-NOT_COVERED_TOGETHER = ". No promise covers it"
 #: Below this many records nearly every column has nearly as many values as records.
 FEW_RECORDS = 50
 #: From this share of the records on it is said that they are alone in a column, or in several together.
