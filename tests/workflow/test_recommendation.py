@@ -139,7 +139,7 @@ def test_the_page_names_columns_roles_components_and_records_found(comparison: A
 
 
 def test_the_table_has_one_short_line_for_a_refused_method(comparison: Any) -> None:
-    [line] = [line for line in comparison.table() if "Mdav(k=500)" in line]
+    [line] = [line for line in comparison.lines() if "Mdav(k=500)" in line]
     assert "refused" in line and len(line) < 260
     assert comparison.to_mapping()["points"][-1]["refused"] == comparison.points[-1].refused
 
