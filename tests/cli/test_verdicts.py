@@ -16,6 +16,8 @@ from sfumato.cli.output import conclude
 from sfumato.core.certificate import Claim
 from sfumato.report.headline import Headline, breaks_together
 from sfumato.workflow.verdicts import DRAFT, attack_verdict, by_gain
+from tests.faults.forging import change, rewrite
+from tests.faults.test_forged_folders import card_again
 from tests.workflow.people import files
 
 SEARCH = ["--method", "Lattice, suppression=0.05"]
@@ -257,3 +259,29 @@ def test_a_draft_is_a_warning_whatever_it_keeps(place: Path, capsys: pytest.Capt
     assert answer["verdict"] == "warning" and answer["warnings"] == [DRAFT]
     assert run(["verify", "out"]) == 1
     assert headline(capsys)[0].startswith("verdict   warning: a draft, not a release")
+
+
+def test_a_maker_who_leaves_notices_out_does_not_get_a_better_verdict(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`verify` counts the records that are alone itself, and what it finds weighs as much as what the maker says."""
+    lines = ["sex,code,disease", *(f"{'fm'[place % 2]},c{place},{['flu', 'cold'][place // 2 % 2]}" for place in range(80))]
+    Path("alone.csv").write_text("\n".join(lines) + "\n")
+    roles = {"sex": "quasi", "code": "plain", "disease": "sensitive"}
+    columns = "".join(f'[columns.{name}]\nrole = "{role}"\ntype = "string"\n' for name, role in roles.items())
+    Path("alone.toml").write_text(f'dataset = "alone"\nunit = "record"\n{columns}')
+    arguments = ["protect", "alone.csv", "--schema", "alone.toml", "--k", "5", "--l", "disease=2", "--no-ledger", "-o", "alone"]
+    assert run(arguments) == 0
+    assert run(["verify", "alone", "--strict"]) == 1
+    public = Path("alone/public")
+    change(public, lambda certificate: certificate.update(notices=[]))
+    rewrite(public, "card.html", card_again(public))
+    capsys.readouterr()
+    assert run(["verify", "alone"]) == 0
+    assert headline(capsys)[0].startswith("verdict   warning: ")
+    assert run(["verify", "alone", "--strict"]) == 1
+
+
+def test_promises_that_every_table_keeps_are_none(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for empty in (["--l", "disease=1"], ["--t", "disease=1"]):
+        assert run([*PROTECT, *empty, "--strict", "--no-ledger", "-o", "empty", "--overwrite"]) == 1
+        shown = capsys.readouterr()
+        assert "promises nothing: every table keeps it" in shown.out and "nothing is promised about 'disease'" in shown.out

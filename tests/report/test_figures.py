@@ -205,3 +205,10 @@ def test_a_long_history_and_many_accounts_are_thinned_and_the_last_spend_is_kept
     source = ledger_budget([AccountBudget("d", "ann", 1.0, "all", spends), *budgets])
     assert source.count("spent by 2026") == MOST_SPENDS and "100.00 % spent by" in source
     assert "6 more accounts" in source
+
+
+def test_whole_numbers_that_floating_point_does_not_tell_apart_are_one_range() -> None:
+    numbers = [2**63 + place for place in range(200)]
+    table = ReleasedTable(pa.table({"n": pa.array(numbers, pa.uint64())}), Schema(dataset="large"), records=200)
+    drawn = compared("n", {str(number): 1 for number in numbers}, table)
+    assert drawn.before.sum() == pytest.approx(1) and len(drawn.labels) == drawn.before.size

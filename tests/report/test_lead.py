@@ -174,3 +174,26 @@ def test_rounding_never_makes_a_loss_smaller() -> None:
 
         factor = float(said.split("more than ")[1].split(" ")[0])
         assert math.exp(loss) <= factor <= math.exp(loss) * 1.01
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"claims": ()},
+        {"notices": ("60 of 80 records (75 %) are alone in what the 2 columns show together. No promise covers it",)},
+        {"notices": ("a missing value of 'job' counts as a value of its own: without those, some class shows only 1 value",)},
+        {"composition": {"earlier_releases": 1, "compared": 0, "finding": "the releases could not be compared"}},
+    ],
+)
+def test_the_box_is_green_only_where_nothing_weakens_what_it_says(changes: dict[str, Any]) -> None:
+    claims = [claimed(sf.KAnonymity(5), 5), claimed(sf.DistinctLDiversity(2, "job"), 2)]
+    alone = replace(stated(*claims), notices=(), composition={})
+    assert lead(alone).state == "good"
+    assert lead(replace(alone, **changes)).state == "warn"
+    unpromised = replace(alone, claims=tuple(claims[:1]))
+    assert lead(unpromised).state == "warn"
+
+
+def test_people_with_several_rows_are_not_said_to_share_what_rows_share() -> None:
+    several = replace(claimed(sf.AlphaKAnonymity(0.5, 5, "job"), 0.5), unit="different 'patient'")
+    assert "no value of job stands in more than 50 % of their records" in lead(stated(several)).sentence
