@@ -197,3 +197,4 @@ def test_the_box_is_green_only_where_nothing_weakens_what_it_says(changes: dict[
 def test_people_with_several_rows_are_not_said_to_share_what_rows_share() -> None:
     several = replace(claimed(sf.AlphaKAnonymity(0.5, 5, "job"), 0.5), unit="different 'patient'")
     assert "no value of job stands in more than 50 % of their records" in lead(stated(several)).sentence
+    assert several.promise.endswith("counted in different 'patient', and shares in records")

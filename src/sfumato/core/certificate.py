@@ -66,7 +66,10 @@ class Claim:
     @property
     def promise(self) -> str:
         """What was promised, with what it counts where that is not records."""
-        return f"{self.promised}, counted in {self.unit}" if self.counts_units else self.promised
+        if not self.counts_units:
+            return self.promised
+        shares = ", and shares in records" if "alpha" in self.parameters else ""  # of people with several, more may have a value
+        return f"{self.promised}, counted in {self.unit}{shares}"
 
     @property
     def in_a_line(self) -> str:
