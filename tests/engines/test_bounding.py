@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -227,6 +228,46 @@ def test_both_ways_of_sampling_keep_equally_much(people: list[ref.Row], shape: A
         assert sum(here["units"].to_pylist()) == sum(there["units"].to_pylist())
     if all(bound is None or bound >= len(people) for bound in (rows, groups)):
         assert sorted_rows(here) == sorted_rows(there)
+
+
+@settings(max_examples=examples(30))
+@given(_rows, _shapes, _bounds, _bounds, st.sampled_from(["one", "two"]), st.booleans())
+def test_rows_bounded_one_by_one_are_those_bounded_by_sums_per_unit(
+    people: list[ref.Row], shape: Any, rows: int | None, groups: int | None, salt: str, conditions: bool
+) -> None:
+    keys, within = shape
+    asked = [each for each in ref.AGGREGATES if conditions or each.name != "good_units"]
+    plan = ref.bounded(keys, rows, groups, within=within, salt=salt, aggregates=asked)
+    relation = MemoryRelation(ref.table(people))
+    by_units, by_rows = relation.run(expanded(plan)), relation.run(expanded(plan, by_rows=True))
+    assert by_units.schema == by_rows.schema
+    assert sorted_rows(by_units) == sorted_rows(by_rows)
+
+
+def test_single_rows_are_bounded_where_units_need_no_sums() -> None:
+    def sums_per_unit(plan: p.BoundedGroup) -> bool:
+        return any(isinstance(each, p.PerUnitAggregate) for each in p.parts(expanded(plan, by_rows=True)))
+
+    units, good_units = (next(a for a in ref.AGGREGATES if a.name == name) for name in ("units", "good_units"))
+    assert not sums_per_unit(ref.bounded(("city",), 2, 2, salt="s", aggregates=[units]))
+    assert sums_per_unit(ref.bounded(("city",), 2, 2, salt="s", aggregates=[units, good_units]))
+    assert sums_per_unit(ref.bounded(("city",), 2, 2, salt="s", within=("year",), aggregates=[units]))
+    assert sums_per_unit(ref.bounded(("city",), 2, 2, aggregates=[units]))
+
+
+@settings(max_examples=examples(20))
+@given(_rows, st.sampled_from([(), ("city",)]), st.integers(1, 4), _bounds)
+def test_rows_that_are_alike_are_counted_and_not_numbered(
+    people: list[ref.Row], keys: tuple[str, ...], rows: int, groups: int | None
+) -> None:
+    """With a column more, which nothing reads, rows are numbered and drawn: counts are the same."""
+    asked = [p.AggregateColumn("rows", "count"), p.AggregateColumn("units", "count_distinct", ref.UNIT)]
+    wide = ref.bounded(keys, rows, groups, salt="s", aggregates=asked)
+    narrow = replace(wide, source=p.Project(wide.source, tuple(p.column(name) for name in ("unit", *keys))))
+    numberings = [each for each in p.parts(expanded(narrow)) if isinstance(each, p.Numbering)]
+    assert len(numberings) == (1 if keys and groups else 0)  # groups alone are
+    relation = MemoryRelation(ref.table(people))
+    assert sorted_rows(relation.run(expanded(narrow))) == sorted_rows(relation.run(expanded(wide)))
 
 
 @settings(max_examples=examples(20))

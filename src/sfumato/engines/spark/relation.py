@@ -47,6 +47,10 @@ _KINDS: Mapping[str, Kind] = {
 }
 
 
+#: A column of our views that their frames do not have.
+_APART = "sfumato_view"
+
+
 class SparkRelation(SqlRelation):
     """A Spark DataFrame, or the name of a table or view in `session`.
 
@@ -103,11 +107,16 @@ class SparkRelation(SqlRelation):
 
     @contextmanager
     def kept(self, columns: Sequence[str]) -> Iterator[Self]:
-        """The same rows with these columns alone, computed once and kept by the executors until the end."""
+        """The same rows for several questions: of files that are shown as they are, read again by each question, which takes its
+        columns alone, and refused where one changes; else these columns, computed once and kept by the executors until the end."""
         from pyspark import StorageLevel
 
         held = self._with_fields(self.fields)
         with asked_of(self._session):
+            held._files = file_states(self._frame)
+            if held._files is not None:  # to keep rows takes longer than to read columns of files again
+                yield held
+                return
             names = list(self._frame.columns)
             places = {f"s{names.index(name)}": name for name in columns}
             numbered = self._frame.toDF(*(f"s{place}" for place in range(len(names))))
@@ -202,7 +211,10 @@ class SparkRelation(SqlRelation):
 
         view = f"sfumato_{uuid.uuid4().hex}"
         columns = {name: f"s{i}" for i, name in enumerate(names)}
-        frame.toDF(*columns.values()).createOrReplaceTempView(view)
+        from pyspark.sql.functions import lit
+
+        # To drop a view is to forget what is kept of its rows, if it shows the same columns. No question reads the one more.
+        frame.toDF(*columns.values()).withColumn(_APART, lit(1)).createOrReplaceTempView(view)
         try:
             yield PhysicalTable((view,), columns=columns, clean=clean)
         finally:

@@ -138,7 +138,8 @@ class _Compiler:
             case p.Join():
                 return self.join(plan)
             case p.BoundedGroup():
-                return self.compile(expanded(plan))
+                # Spark groups by more memory and time than it sorts by.
+                return self.compile(expanded(plan, by_rows=self.dialect == "spark"))
 
     def over(self, source: p.Plan) -> tuple[exp.Select, dict[str, Kind], str]:
         """A selection of all columns of a source, to be narrowed or extended."""
