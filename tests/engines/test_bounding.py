@@ -190,13 +190,13 @@ def by_key(answer: pa.Table, names: tuple[str, ...]) -> dict[ref.Row, dict[str, 
 
 
 @settings(max_examples=examples(30))
-@given(_rows, _shapes, _bounds, _bounds, _salts, st.sampled_from(["memory", "expanded"]))
+@given(_rows, _shapes, _bounds, _bounds, _salts, st.sampled_from(["memory", "by units", "by rows"]))
 def test_leaving_out_a_unit_changes_at_most_so_many_groups_and_rows(
     people: list[ref.Row], shape: Any, rows: int | None, groups: int | None, salt: str | None, way: str
 ) -> None:
     keys, within = shape
     plan: p.BoundedGroup = ref.bounded(keys, rows, groups, within=within, salt=salt)
-    run = plan if way == "memory" else expanded(plan)
+    run = plan if way == "memory" else expanded(plan, by_rows=way == "by rows")
     whole = by_key(MemoryRelation(ref.table(people)).run(run), keys + within)
     for left_out in ("u", "v"):
         part = by_key(MemoryRelation(ref.table([r for r in people if r[0] != left_out])).run(run), keys + within)
@@ -281,7 +281,7 @@ def test_truncation_is_what_the_reference_keeps(
     assert sorted_rows(MemoryRelation(ref.table(people)).run(plan)) == ref.aggregated(kept, keys + within)
 
 
-@pytest.mark.parametrize("way", ["in process", "expanded"])
+@pytest.mark.parametrize("way", ["in process", "by units", "by rows"])
 def test_each_row_and_group_is_drawn_equally_often(way: str) -> None:
     """400 users with 5 rows in each of 4 groups, 1 row and 1 group kept: every one of 20 rows has chance 1/20.
 
@@ -298,7 +298,7 @@ def test_each_row_and_group_is_drawn_equally_often(way: str) -> None:
     for draw in range(draws):
         asked = (p.AggregateColumn("n", "count"),)
         plan = p.BoundedGroup(scan, "u", ("g",), ("c",), 1, 1, asked, (), f"salt {draw}")
-        answer = MemoryRelation(table).run(plan if way == "in process" else expanded(plan))
+        answer = MemoryRelation(table).run(plan if way == "in process" else expanded(plan, by_rows=way == "by rows"))
         assert sum(answer["n"].to_pylist()) == users
         counts.update(dict(zip(answer["c"].to_pylist(), answer["n"].to_pylist(), strict=True)))
     expected = draws * users / cells

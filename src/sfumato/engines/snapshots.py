@@ -47,7 +47,7 @@ def held_for(stack: ExitStack, read: Sequence[tuple[Relation, Sequence[tuple[str
     """The same relations, held still until the end of `stack`, for plans that are known beforehand.
 
     With each relation come the plans that read it and what they call it. Tables of one PostgreSQL database share a transaction;
-    Spark keeps the columns that at least two of the plans read, so that the rows are read once.
+    Spark computes a frame once and keeps the columns of which at least two plans read some; columns of files are read again.
     """
     held: list[Relation] = []
     for relation, uses in read:

@@ -107,8 +107,8 @@ class SparkRelation(SqlRelation):
 
     @contextmanager
     def kept(self, columns: Sequence[str]) -> Iterator[Self]:
-        """The same rows for several questions: of files that are shown as they are, read again by each question, which takes its
-        columns alone, and refused where one changes; else these columns, computed once and kept by the executors until the end."""
+        """The same rows for several questions. Of files that are shown as they are, each question reads its columns again, and
+        is refused where a file changes; of any other frame these columns are computed once and kept by the executors."""
         from pyspark import StorageLevel
 
         held = self._with_fields(self.fields)

@@ -1,7 +1,8 @@
 """The questions of a batch, and the parts of a question, measured on one state of the data and with as few readings as possible.
 
 Groupings that bound nobody are put together into one query (`engines.shared_scans`). What is left reads rows that the engine
-holds meanwhile: one transaction in PostgreSQL, a file that must not change in DuckDB, columns kept by the executors of Spark.
+holds meanwhile: one transaction in PostgreSQL, a file that must not change in DuckDB and Spark, columns of any other frame kept
+by the executors of Spark.
 Answers are those of each plan by itself: what chance decides is decided by the salt of each question, drawn in the same order.
 """
 
