@@ -2,7 +2,7 @@
 
 Tables are generated: 15 columns, fewer than twenty thousand cells whatever the number of rows. Each run has a process of its own,
 whose largest resident set is measured; the JVM of Spark is another process. Time is wall time here, because engines work beside
-us.
+us. `python -m benchmarks.scale ENGINE FILE OUT LIMIT [MASK]` runs one by hand: a search, or a mask of `MASKS`.
 """
 
 from __future__ import annotations
@@ -38,6 +38,12 @@ _SCHEMA = {
         },
         "member": {"role": "identifier"},
     },
+}
+#: Masks that an engine computes, with columns of the table.
+MASKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "pram": ("Pram", {"stay": 0.8, "columns": ("marital",)}),
+    "noise": ("AdditiveNoise", {"ratio": 0.1, "columns": ("hours",)}),
+    "rank-swapping": ("RankSwapping", {"p": 5, "columns": ("score",)}),
 }
 _COLUMNS = """
     17 + floor(74 * pow(u(i, 1), 2.5))::BIGINT AS age,
@@ -173,7 +179,7 @@ def _people(engine: str, source: Path, limit: int) -> Any:
     return sf.read(session.read.parquet(str(source)), _SCHEMA)
 
 
-def main(engine: str, source: str, out: str, limit: str) -> None:
+def main(engine: str, source: str, out: str, limit: str, mask: str = "") -> None:
     """Publish and verify once, and print what it took."""
     import sfumato as sf
     from benchmarks.harness import one_thread
@@ -182,14 +188,18 @@ def main(engine: str, source: str, out: str, limit: str) -> None:
     people = _people(engine, Path(source), int(limit))
     key = Path(out).with_suffix(".key")
     start = time.perf_counter()
-    release = sf.protect(people, [sf.KAnonymity(5)], sf.Lattice(suppression=0.02), destination=out, key=key)
+    if mask:
+        name, parameters = MASKS[mask]
+        release = sf.protect(people, (), getattr(sf, name)(**parameters), destination=out, key=key)
+    else:
+        release = sf.protect(people, [sf.KAnonymity(5)], sf.Lattice(suppression=0.02), destination=out, key=key)
     published = time.perf_counter()
     accepted = sf.verify(out).accepted
     python_s, java_s = cpu_seconds()
     told = {
         "rows": len(release),
-        "classes": int(release.details["classes"]),
-        "k": release.certificate.measured["KAnonymity"],
+        "classes": int(release.details.get("classes", 0)),
+        "k": release.certificate.measured.get("KAnonymity"),
         "accepted": accepted,
         "published_s": published - start,
         "wall_s": time.perf_counter() - start,
