@@ -141,11 +141,11 @@ def invented_values(column: Column, folder: str | None) -> Values | None:
     its hierarchy file is looked up."""
     if column.source != "declared" or column.items is not None:
         return None
+    if column.role in ("identifier", "unit"):  # whatever is declared about it: one of those values may be somebody's
+        return None
     for listed in (column.domain, column.order, _leaves(column, folder)):
         if listed:
             return _one_of([value for value in listed if value != ROOT and 0 < len(value) <= LONGEST])
-    if column.role in ("identifier", "unit"):
-        return None
     if column.bounds is not None and column.stored_type in (None, "integer", "number"):
         return _between(*column.bounds, whole=column.type != "number" and all(end.is_integer() for end in column.bounds))
     if column.type == "boolean":
