@@ -9,6 +9,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import InputError, VerificationFailed
+from sfumato.workflow.publishing.cards import stated_card
 
 UNIT = {"pid": {"role": "unit"}, "zip": {"role": "quasi"}, "diag": {"role": "sensitive"}}
 
@@ -79,3 +80,14 @@ def test_a_quasi_identifier_outside_of_every_promise_is_counted() -> None:
     narrow = sf.KAnonymity(5, sf.core.guarantees.base.Knowledge(attributes=("age",)))
     notices = sf.protect(people, [narrow]).certificate.notices
     assert any(each.startswith("60 of 60 records (100 %) are alone with their value of column 'town'") for each in notices)
+
+
+def test_the_invented_row_shows_no_more_than_some_record_does() -> None:
+    """Ten places far apart: codes of five digits are cut to one or less, and the example is as short."""
+    codes = [f"{place}{place * 7 % 10}{place * 3 % 10}11" for place in range(10) for _ in range(4)]
+    columns = {"zip": {"role": "quasi", "hierarchy": {"mask": "right", "width": 5}}, "x": {"role": "plain"}}
+    people = sf.read(pa.table({"zip": codes, "x": ["a"] * 40}), {"unit": "record", "columns": columns})
+    release = sf.protect(people, [sf.KAnonymity(15)], sf.LocalRecoding())
+    before, after = stated_card(release)["example"]["zip"]
+    shown = max(len(text.rstrip("*")) for text in release.data.column("zip").unique().to_pylist())
+    assert shown < 4 and len(before) == 5 and len(after.rstrip("*")) == shown
