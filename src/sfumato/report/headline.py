@@ -118,8 +118,8 @@ def outside_in_words(certificate: Certificate) -> list[str]:
     columns: Mapping[str, Any] = certificate.schema.get("columns", {})
     described = columns.items() if isinstance(columns, Mapping) else ()
     quasi = [str(name) for name, column in described if isinstance(column, Mapping) and column.get("role") == "quasi"]
-    known = supposed_known(guarantees, quasi)
-    return [OUTSIDE.format(name) for name in quasi if name not in known]
+    covered = supposed_known(guarantees, quasi)
+    return [OUTSIDE.format(name) for name in quasi if name not in covered]
 
 
 def unpromised(certificate: Certificate) -> list[str]:

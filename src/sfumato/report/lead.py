@@ -218,14 +218,12 @@ class _Table:
             notes.append("Records of the population are counted too: they are its people where each has one.")
         fewest = {each for claim in claims for each in [claim.also_measured.get(KNOWN_VALUES)] if each is not None}
         if missing:
-            notes.append(f"A missing value of {listed([named_column(name) for name in missing][:MOST_NAMED])} counts as a value.")
+            notes.append(f"A missing value of {listed(_some(missing))} counts as a value.")
         if fewest:
             notes.append(f"Among different values a missing one counts too: some group shows {known_values(min(fewest))}.")
         if left := unpromised(self.certificate):
-            names = [named_column(name) for name in left[:MOST_NAMED]]
-            names += [f"{len(left) - MOST_NAMED} more columns"] if len(left) > MOST_NAMED else []
             notes.append(
-                f"Nothing is promised about {listed(names)}, although called sensitive: all who share a combination of "
+                f"Nothing is promised about {listed(_some(left))}, although called sensitive: all who share a combination of "
                 "the other values may share that value too."
             )
         return notes
@@ -235,6 +233,13 @@ class _Table:
 _SHARES = frozenset(
     {"AlphaKAnonymity", "EntropyLDiversity", "RecursiveLDiversity", "TCloseness", "BetaLikeness", "DeltaDisclosure"}
 )
+
+
+def _some(names: Sequence[str]) -> list[str]:
+    """The first of these columns, and how many more there are."""
+    more = len(names) - MOST_NAMED
+    shown = [named_column(name) for name in names[:MOST_NAMED]]
+    return [*shown, f"{more} more column{'s' * (more != 1)}"] if more > 0 else shown
 
 
 def _unpublished(claim: Claim) -> str:

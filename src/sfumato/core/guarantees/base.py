@@ -127,11 +127,11 @@ class Guarantee(Declared, ABC):
 
 def supposed_known(guarantees: Iterable[Guarantee], quasi: Sequence[str]) -> list[str]:
     """The quasi-identifiers that some of the guarantees supposes to be known; all of them where none is given."""
-    known, any_given = set[str](), False
+    covered, any_given = set[str](), False
     for guarantee in guarantees:
         any_given, knowledge = True, getattr(guarantee, "knowledge", None)
-        known |= set(quasi if knowledge is None or knowledge.attributes is None else knowledge.attributes)
-    return [name for name in quasi if name in known or not any_given]
+        covered |= set(quasi if knowledge is None or knowledge.attributes is None else knowledge.attributes)
+    return [name for name in quasi if name in covered or not any_given]
 
 
 class ClassGuarantee(Guarantee):

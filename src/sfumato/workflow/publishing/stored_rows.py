@@ -149,9 +149,9 @@ def _counted(request: ReleaseRequest) -> list[str]:
     """The columns that are published as they are and whose values are counted: those that something is promised about, and those
     that no promise supposes to be known."""
     quasi = request.plan.quasi
-    known = supposed_known(request.guarantees, quasi)
+    covered = supposed_known(request.guarantees, quasi)
     promised = dict.fromkeys(each.sensitive for each in request.guarantees if each.sensitive is not None)
-    return [*(name for name in promised if name not in quasi), *(name for name in quasi if name not in known)]
+    return [*(name for name in promised if name not in quasi), *(name for name in quasi if name not in covered)]
 
 
 def telling_groups(stored: GroupedRows, names: Sequence[str]) -> tuple[str, ...]:

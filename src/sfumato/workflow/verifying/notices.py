@@ -43,13 +43,13 @@ def check_notices(certificate: Certificate, schema: Schema, rows: object) -> lis
     said = certificate.notices
     if any(notice.startswith(MISSING_COUNTED) and notice not in missing_counted(certificate.claims) for notice in said):
         raise VerificationFailed("a notice about missing values says something else than the claim that it is about")
-    given = _given(certificate, schema, rows)
+    notices = _given(certificate, schema, rows)
     about_rows = [notice for notice in said if notice.endswith(_ABOUT_ROWS) or notice.startswith(NOT_COUNTED)]
     formerly = [match for notice in said if (match := _FORMERLY.fullmatch(notice))]
-    if not {*about_rows} <= {*given.must, *given.may} or not all(_holds(match, rows) for match in formerly):
+    if not {*about_rows} <= {*notices.must, *notices.may} or not all(_holds(match, rows) for match in formerly):
         raise VerificationFailed("a notice says something else of the rows than they show")
     named = tuple(f"value of column '{match['name']}', which" for match in formerly)
-    left_out = [notice for notice in given.must if notice not in said and not any(name in notice for name in named)]
+    left_out = [notice for notice in notices.must if notice not in said and not any(name in notice for name in named)]
     left_out += [notice for notice in _of_the_certificate(certificate, schema) if notice not in said]
     return [Finding(NOTICES, None, f"not said by the maker: {notice}") for notice in left_out]
 
@@ -72,18 +72,18 @@ def _given(certificate: Certificate, schema: Schema, rows: object) -> _Given:
         return _Given()
     if is_mask and registry.find("mask", str(name)).synthetic:
         return _Given()
-    known = supposed_known([guarantee for claim in certificate.claims for guarantee in class_guarantees(claim)], schema.quasi)
-    others = [each for each in rows.column_names if each not in {*known, *names_in(facts, "pseudonymised_columns")}]
+    covered = supposed_known([guarantee for claim in certificate.claims for guarantee in class_guarantees(claim)], schema.quasi)
+    others = [each for each in rows.column_names if each not in {*covered, *names_in(facts, "pseudonymised_columns")}]
     as_they_are = [each for each in others if each not in masked]
     if isinstance(rows, pa.Table):
         return _Given(telling_columns(rows, as_they_are), telling_columns(rows, [], [each for each in others if each in masked]))
     promised = dict.fromkeys(each for each in promised_columns(certificate) if each not in schema.quasi)
-    aside = [each for each in schema.quasi if each not in known]
-    told = () if is_mask else telling_groups(rows, [*promised, *aside])
+    aside = [each for each in schema.quasi if each not in covered]
+    alone = () if is_mask else telling_groups(rows, [*promised, *aside])
     uncounted = [each for each in as_they_are if each not in promised and each not in schema.quasi]
     attacked = not_counted_in_words([each for each in uncounted if each not in schema.sensitive])  # which an attack counts
     said = {*attacked} & {*certificate.notices}
-    return _Given((*told, *(said or not_counted_in_words(uncounted))))
+    return _Given((*alone, *(said or not_counted_in_words(uncounted))))
 
 
 def _of_the_certificate(certificate: Certificate, schema: Schema) -> list[str]:
