@@ -53,6 +53,7 @@ def test_intervals_of_fifteen_rows_hold_the_truth_and_are_no_wider_than_they_hav
         assert found.held >= least(DRAWS) and found.half <= WIDEST, (name, found)
 
 
+@pytest.mark.covering
 @pytest.mark.slow
 @pytest.mark.parametrize("law", ["laplace", "rho"])
 @pytest.mark.parametrize(("shape", "rows"), [("ties", 30), ("skewed", 60)])

@@ -51,6 +51,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("rows", [15, 60])
 @pytest.mark.parametrize("kind", QUERIES)
 def test_small_groups_are_covered(kind: str, rows: int) -> None:
@@ -66,6 +67,7 @@ def test_a_spread_of_nothing_is_covered(law: str) -> None:
         assert found.share >= LEAST, (name, found)
 
 
+@pytest.mark.covering
 @pytest.mark.slow
 @pytest.mark.parametrize("law", REQUESTS)
 @pytest.mark.parametrize("rows", [30, 200])

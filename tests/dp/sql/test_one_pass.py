@@ -149,6 +149,7 @@ SHUFFLED = [
 ]
 
 
+@pytest.mark.covering
 @pytest.mark.spark
 @pytest.mark.parametrize("bounding", ["sample", "truncate"])
 @pytest.mark.parametrize("schema", ["units", "records"])
