@@ -87,7 +87,7 @@ def test_a_release_is_accepted_by_the_verifier_or_refused_with_a_reason(name: st
 
 
 @pytest.mark.parametrize("name", sorted(SEARCHES))
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(12))
 @given(data=st.data())
 def test_a_mixture_of_guarantees_is_accepted_or_refused(name: str, data: st.DataObject) -> None:
     table = data.draw(people(units=data.draw(st.booleans())))
