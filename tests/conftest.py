@@ -7,8 +7,6 @@ import gc
 import hashlib
 import importlib
 import io
-import itertools
-import math
 import os
 import pickle
 import pkgutil
@@ -22,6 +20,7 @@ import pytest
 from hypothesis import settings
 
 from tests import services
+from tests.covering import leave_to_stress
 
 _SMALL_FILE = 1_000_000
 UNDER_CI = os.environ.get("CI") == "true"
@@ -217,25 +216,9 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep the tests of one heavy service on one worker, so that each service starts once; leave to `make stress` what says
     little more than the rest."""
-    _leave_to_stress(items)
+    leave_to_stress(items)
     for item in items:
         for service in ("spark", "e2e"):
             if item.get_closest_marker(service):
                 item.add_marker(pytest.mark.xdist_group(service))
                 break
-
-
-def _leave_to_stress(items: Iterable[pytest.Item]) -> None:
-    """Of a law that is `covering`, run so many combinations of its parameters that each value of each is among them."""
-    laws: dict[str, list[pytest.Item]] = {}
-    for item in items:
-        if item.get_closest_marker("covering"):
-            laws.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    for law in laws.values():
-        sizes = [len(mark.args[1]) for mark in law[0].iter_markers("parametrize")]
-        if math.prod(sizes) != len(law):  # some of them were asked for by name
-            continue
-        diagonal = {tuple(number % size for size in sizes) for number in range(max(sizes))}
-        for item, places in zip(law, itertools.product(*map(range, sizes)), strict=True):
-            if places not in diagonal:
-                item.add_marker(pytest.mark.stress)

@@ -25,7 +25,7 @@ from tests.dp.sql.test_margins import REQUESTS, SHAPES, ages
 
 MEAN = "SELECT AVG(x) AS mean FROM records"
 SPREADS = "SELECT VAR_POP(x) AS v, VAR_SAMP(x) AS vs, STDDEV_POP(x) AS d, STDDEV_SAMP(x) AS ds FROM records"
-DRAWS = 400
+DRAWS = 250
 #: Half an interval over the 95 % quantile of the error, from 15 rows up at ε ≥ 1.
 WIDEST = 1.25
 

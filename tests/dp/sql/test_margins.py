@@ -21,7 +21,7 @@ from sfumato.dp.sql.margins.reach import distance_at, stored_law
 from sfumato.dp.sql.measuring.noise import Request
 from tests.dp.sql.coverage import coverage, table
 
-DRAWS = 500
+DRAWS = 300
 REQUESTS = {
     "laplace": lambda epsilon: Request(epsilon=str(epsilon)),
     "rho": lambda epsilon: Request(rho=str(epsilon**2 / 8)),

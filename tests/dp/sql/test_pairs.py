@@ -133,7 +133,7 @@ def test_a_filter_and_bounds_are_those_of_the_rows() -> None:
 
 
 REQUESTS = {"laplace": lambda epsilon: Request(epsilon=epsilon), "gaussian": lambda epsilon: Request(rho=epsilon**2 / 8)}
-DRAWS = 300
+DRAWS = 200
 
 
 @pytest.mark.parametrize(
