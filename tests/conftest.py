@@ -36,6 +36,24 @@ if "PYTEST_XDIST_WORKER" in os.environ:
         os.environ.setdefault(threads, "1")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def engines_of_several_workers_have_a_thread_each() -> Iterator[None]:
+    """DuckDB starts a thread for every core with every connection, which takes a third of the time of a small question."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    import duckdb
+
+    connect = duckdb.connect
+
+    def alone(database: str = ":memory:", read_only: bool = False, config: dict[str, Any] | None = None) -> Any:
+        return connect(database, read_only, {"threads": 1, **(config or {})})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(duckdb, "connect", alone)
+        yield
+
+
 def unavailable(reason: str) -> NoReturn:
     """Skip on a person's machine; fail where everything is supposed to run."""
     if UNDER_CI:

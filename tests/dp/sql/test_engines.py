@@ -107,9 +107,11 @@ def each(asked: dict[str, list[dict[str, Any]]]) -> list[Any]:
 
 
 def _marks(engine: str, query: dict[str, Any]) -> list[pytest.MarkDecorator]:
-    """A file of DuckDB is asked in the words of memory: every third question shows that it answers alike."""
-    seldom = engine == "duckdb" and QUERIES.index(query) % 3 and not query.get("wide")
-    return [pytest.mark.stress] if seldom else MARKS.get(engine, [])
+    """A file of DuckDB is asked in the words of memory: every third question shows that it answers alike. Spark compiles
+    logarithms for seconds, and computes each of them in tests/engines/test_real_functions.py."""
+    alike = engine == "duckdb" and QUERIES.index(query) % 3 != 0 and not query.get("wide")
+    long = engine == "spark" and "LN(" in query["ask"]
+    return [*MARKS.get(engine, ()), *([pytest.mark.stress] if alike or long else [])]
 
 
 @pytest.fixture(scope="module", params=ENGINES)
