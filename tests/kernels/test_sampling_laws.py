@@ -22,7 +22,7 @@ from tests.kernels.exact_laws import chi_square_p_value
 
 F = Fraction
 FALSE_ALARM = 1e-7
-COUNT = 100_000
+COUNT = 200_000
 
 BULK: list[tuple[str, Fraction]] = [
     *(("geometric", scale) for scale in (F(1, 5), F(1), F(10, 3), F(300), F(12345, 7))),
