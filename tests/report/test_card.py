@@ -14,7 +14,7 @@ from sfumato.report.card import POLICY, release_card
 from sfumato.report.checklist import QUESTIONS, checklist
 from sfumato.report.content import Answer, CardContent
 from sfumato.report.markup import html as escaped
-from sfumato.report.wording import number, percentage, plain_name, sentence, verdict_sentence
+from sfumato.report.wording import number, percentage, plain_name, sentence
 from tests.report.sample import CANARY, certificate, content, hostile
 
 ELEMENTS = set(
@@ -144,17 +144,6 @@ def test_a_card_with_an_attack_on_several_releases_does_not_say_that_none_was_ru
 def test_a_figure_that_could_act_is_refused(svg: str) -> None:
     with pytest.raises(InputError, match="figure 'class_sizes'"):
         release_card(replace(content(), figures={"class_sizes": svg}), audience="public")
-
-
-def test_the_verdict_says_what_holds() -> None:
-    good, style = verdict_sentence(certificate())
-    assert style == "good"
-    assert good.startswith("Every combination of quasi-identifiers is shared by at least 5 records; ")
-    claims = (replace(certificate().claims[0], holds=False), certificate().claims[1])
-    bad, style = verdict_sentence(replace(certificate(), claims=claims))
-    assert (style, "KAnonymity does not hold" in bad) == ("bad", True)
-    seeded, style = verdict_sentence(replace(certificate(), private=False))
-    assert (style, seeded.startswith("A demonstration, not a private release")) == ("warn", True)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.markup import shorten
 from sfumato.core.texts import counted as counted
 from sfumato.core.texts import percent
@@ -55,7 +54,7 @@ _LONGEST_NAME = 40
 
 #: What no promise about classes protects from.
 CLASS_LIMITS = (
-    "An adversary who knows more than the quasi-identifiers, for example some sensitive or plain values, is outside the promise.",
+    "An adversary who knows more than a promise supposes, for example some sensitive or plain values, is outside the promise.",
     "Another release about the same people can undo the protection of both.",
 )
 #: What no bound on a privacy loss protects from.
@@ -73,29 +72,6 @@ ALL_LIMITS = (
     "No mechanism covers originals on an open share, a printout in the printer or a colleague who recognises a case: that takes "
     "rules, limited access and somebody responsible.",
 )
-
-
-def verdict_sentence(certificate: Certificate) -> tuple[str, str]:
-    """What is guaranteed in one sentence, and its style: good, warn or bad."""
-    if not certificate.claims:
-        said = "A draft, not a release, and not to be given away. " if certificate.draft else ""
-        return f"{said}Nothing is guaranteed about this release.", "warn"
-    promised = "; ".join(_promise(claim) for claim in certificate.claims)
-    if certificate.draft and certificate.holds:
-        return f"A draft, not a release, and not to be given away. As a release it would promise: {promised}.", "warn"
-    if not certificate.private and all(claim.evidence == "process" for claim in certificate.claims):
-        return f"A demonstration, not a private release: its noise was seeded. With secret noise: {promised}.", "warn"
-    broken = [claim for claim in certificate.claims if not claim.holds]
-    if broken:
-        named = " and ".join(claim.guarantee for claim in broken)
-        return f"This release does not keep what it promises: {named} does not hold.", "bad"
-    if not certificate.private:
-        return f"A demonstration, not a private release (its randomness was seeded): {promised}.", "warn"
-    return f"{sentence(promised)}", "good"
-
-
-def _promise(claim: Claim) -> str:
-    return claim.promise.rstrip(".")
 
 
 def sentence(text: str) -> str:

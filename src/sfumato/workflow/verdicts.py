@@ -12,7 +12,7 @@ from sfumato.core import registry
 from sfumato.core.certificate import Claim
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.texts import percent
-from sfumato.report.headline import Headline, Word, unpromised_in_words, weakening
+from sfumato.report.headline import Headline, Word, supposed, unpromised_in_words, weakening
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import Content
 from sfumato.workflow.verifying.notices import NOTICES
@@ -33,7 +33,7 @@ _HEADLINES: Mapping[str, Word] = {"keeps": "kept", "promises nothing": "no promi
 def unpromised(schema: Schema, guarantees: Iterable[ClassGuarantee]) -> list[str]:
     """A warning for each sensitive column that none of these guarantees is about, and for each that says nothing."""
     stated = list(guarantees)
-    promised = {each.sensitive for each in stated if not each.says_nothing}
+    promised = {each.about for each in stated}
     empty = [f"{each.key} promises nothing: every table keeps it" for each in stated if each.says_nothing]
     return [*empty, *(unpromised_in_words(name) for name in schema.sensitive if name not in promised)]
 
@@ -63,9 +63,10 @@ def _kept(claims: Sequence[Claim]) -> str:
 
 def check_verdict(check: TableCheck) -> Headline:
     """The verdict on a table that was measured."""
-    about = {each.sensitive for each in check.guarantees if not each.says_nothing}
+    about = {each.about for each in check.guarantees}
     warnings = [f"{each.key} promises nothing: every table keeps it" for each in check.guarantees if each.says_nothing]
     warnings += [unpromised_in_words(name) for name in check.measures.attributes if name not in about] if check.guarantees else []
+    warnings += supposed(check.guarantees, check.declared_unit)
     warnings += [f"{name} can be neither confirmed nor refuted with what was given" for name in check.unjudged]
     if check.broken:
         return Headline.of(

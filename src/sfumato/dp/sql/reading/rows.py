@@ -207,9 +207,13 @@ def _scan(table: KnownTable, alias: str, lowering: Lowering) -> QueryRows:
         columns_read = [next((c for c in table.columns.values() if not c.untyped), next(iter(table.columns.values())))]
     untyped = [c.name for c in columns_read if c.untyped and table.private]
     if untyped:
-        whose = "any column, and rows are read by one," if unnamed else f"'{untyped[0][:60]}'"
+        if unnamed:
+            raise Unsupported(
+                f'no column has a declared type, and rows are counted by reading one. Give a column type = "string", "integer", '
+                f'"number" or another: a type found by looking at the values would reveal something about them. {CURE}'
+            )
         raise Unsupported(
-            f"the type of {whose} is not declared, and was found by looking at the values, which would reveal "
+            f"the type of '{untyped[0][:60]}' is not declared, and was found by looking at the values, which would reveal "
             f'something about them. It needs type = "string", "integer", "number" or another in the schema. {CURE}'
         )
     scanned = ROWS if table.name == lowering.primary else scanned_as(table.name)
