@@ -30,6 +30,16 @@ NOWHERE = "standard output is closed, so there is nowhere to print the result. S
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Strict = Annotated[bool, typer.Option("--strict", help="End with 1 unless the verdict is `kept`: warnings count as failures.")]
 
+#: The same where something is made: it is refused before anything is written.
+StrictlyMade = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Refuse (1) before anything is written, entered or charged, unless the verdict will be `kept`: warnings count as "
+        "failures. What others enter in the ledger at that very moment shows only afterwards, and the command ends with 1.",
+    ),
+]
+
 
 def say(lines: str | Iterable[str]) -> None:
     """Print lines; control characters in them are made visible."""

@@ -67,6 +67,7 @@ class ReleaseRequest:
     in_engine: bool = False  # no row may come into this process
     sampled_of: int | None = None  # how many records there were, where a sample of them is protected
     draft: bool = False  # made to be looked at: nothing is entered
+    strict: bool = False  # anything but a release that keeps its promises is refused
 
     @property
     def by_frequency(self) -> list[str]:
@@ -108,6 +109,8 @@ class ReleaseRequest:
             randomness=self.randomness.description,
             private=private,
             draft=self.draft,
+            roles_unread=self.people.schema.roles == "proposed",
+            strict=self.strict,
             fingerprint=self.references.original_digest,
             transparency={
                 **transparency,
@@ -150,6 +153,7 @@ def protect(
     memory: int | str | None = None,
     sample: int | None = None,
     draft: bool = False,
+    strict: bool = False,
     progress: ProgressLike = silent,
 ) -> Release[Rows | StoredRows]:
     """Protect a table and certify what was reached.
@@ -183,6 +187,7 @@ def protect(
     A `draft` is made to be looked at: it is measured and compared with earlier releases like any other, nothing is entered in the
     ledger, and certificate, cards and `verify` call it a draft. Make the release without it before anything is given away.
 
+    `strict` refuses the release, before anything is written or entered, unless its verdict will be `kept`.
     `progress=True` shows a bar in a terminal or a notebook.
     """
     from sfumato.anonymity.search.base import Search
@@ -197,6 +202,10 @@ def protect(
     described = any(each is not None for each in columns.values())
     source = _described(data, schema, columns) if described else microdata_of(data, schema)
     chosen = unplaced if isinstance(unplaced, (Mask, Search)) else _placed(unplaced, source)
+    if strict or source.schema.roles == "proposed":
+        from sfumato.workflow.publishing.known_before import warn_before
+
+        warn_before(source.schema, promised, strict=strict and isinstance(chosen, Search))
     register = population_of(population, source.schema, public=population_public)
     place = asked_destination(destination, table_name, source, overwrite=overwrite, sign=sign, memory=memory, draft=draft)
     require(sample is None or place is None, "a sample is protected in this process: leave destination= or sample= out")
@@ -231,6 +240,7 @@ def protect(
             in_engine=place is not None,
             sampled_of=sampled_of,
             draft=draft,
+            strict=strict,
         )
         if place is not None:
             from sfumato.workflow.publishing.forecast import memory_of

@@ -1,8 +1,8 @@
 """Lines with a separator too many at their end: DuckDB reads them as if it were not there, and the reader of this process refuses
 them. They are looked for before DuckDB is asked, so that both refuse the same lines.
 
-Bytes are counted line by line, which settles every line outside quotes. Where a cell in quotes could hide one, whoever asked looks
-at the cells.
+Bytes are counted line by line, which settles every line outside quotes. Where a cell in quotes could hide one, whoever asked
+looks at the cells.
 """
 
 from __future__ import annotations

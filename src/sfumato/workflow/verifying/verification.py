@@ -155,8 +155,8 @@ class Verification:
             "draft": "a draft, not a release: nothing wrong was found, but it is in no ledger, so no later release is compared "
             "with it. Make the release without --draft (draft=True) before you give anything away" + caveats,
             "withdrawn": "its owner withdrew this release: the ledger has the statement that it was never given away, so "
-            "that later releases do not count it. Nothing wrong was found in the files. If somebody was given them, that statement is wrong"
-            + caveats,
+            "that later releases do not count it. Nothing wrong was found in the files. If somebody was given them, that "
+            "statement is wrong" + caveats,
             "demonstration": "a demonstration, not a private release: it was made with a seed, and anybody can repeat it"
             + allowed,
             "does not keep": "the release does NOT keep what it claims",
