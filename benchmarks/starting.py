@@ -24,7 +24,7 @@ def cases() -> Iterator[Case]:
     yield Case("sfumato --help", _helping, limit=250.0, reports=True, note="CPU of the whole process")
     for kernels, state, limit in (("numpy", "nothing compiled", 4_500.0), ("", "kernels compiled", 4_500.0)):
         yield Case(
-            f"sfumato protect, 2,000 people, {state}",
+            f"a first release, 2,000 people, {state}",
             partial(_protecting, kernels),
             limit=limit,
             reports=True,

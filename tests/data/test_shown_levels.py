@@ -123,7 +123,7 @@ def test_a_level_of_a_tree_does_not_show_finer_groups_alone(tmp_path: Path) -> N
     can = {level: [text for text in texts if ShownLevel(tree, level, tmp_path).can_show(text)] for level in (1, 2, 3)}
     assert can == {1: ["north", "new", "*"], 2: ["north", "new", "*"], 3: ["*"]}
     second = ShownLevel(tree, 2, tmp_path)  # a value that is in no group may be called n1
-    assert second.can_show_all(["n1", "south"]) and not second.can_show_all(["n1", "s1", "*"]) and second.can_show_all(["*"])
+    assert second.can_show_all(["n1", "south"]) and not second.can_show_all(["n1", "s1", "*"]) and not second.can_show_all(["*"])
     assert ShownLevel(tree, 3, tmp_path).can_show("* (level 3)") and not ShownLevel(tree, 3, tmp_path).can_show("a (level 3)")
 
 

@@ -220,18 +220,18 @@ def test_the_sample_has_one_row_per_person() -> None:
 
 def line_list(**more: list[Any]) -> pa.Table:
     contacts = [f"C{row % 90:05d}" if row % 5 == 0 else None for row in range(600)]
-    return pa.table({"case id": [f"C{row:05d}" for row in range(600)], "contact_id": contacts, **more})
+    return pa.table({"person id": [f"C{row:05d}" for row in range(600)], "contact_id": contacts, **more})
 
 
 def test_a_column_with_empty_cells_is_pointed_at_and_never_proposed(tmp_path: Path) -> None:
     profile = inspect(line_list(), schema_out=tmp_path / "cases.toml")
     assert profile.unit == "record" and Schema.load(tmp_path / "cases.toml").each_record_is_a_unit
-    assert profile.column("contact_id").role == "identifier" and "every value of 'case id' occurs once" in profile.unit_reason
+    assert profile.column("contact_id").role == "identifier" and "every value of 'person id' occurs once" in profile.unit_reason
     assert "'contact_id' (480 rows without a value) looks like an identifier that repeats" in profile.unit_reason
     # somebody's own number, or one that most rows have, may still mean that a person has several rows
     mostly = [None if row % 5 == 0 else f"K{row % 90}" for row in range(600)]
     for name, values in (("patient_id", line_list()["contact_id"]), ("konto", mostly)):
-        undecided = sf.inspect(pa.table({"case id": line_list()["case id"], name: values}))
+        undecided = sf.inspect(pa.table({"case id": line_list()["person id"], name: values}))
         assert undecided.unit is None and f"'{name}' (" in undecided.unit_reason
     other = sf.inspect(line_list(person_id=[row % 70 for row in range(600)]))
     assert other.unit == "person_id" and "'contact_id' (480 rows without a value)" in other.unit_reason
@@ -268,3 +268,11 @@ def test_amounts_of_which_some_repeat_are_pointed_at_before_each_record_is_taken
     amounts = [row * row if row % 20 else 0 for row in range(600)]
     profile = sf.inspect(pa.table({"ssn": [f"{row:09d}" for row in range(600)], "z": amounts}))
     assert profile.unit is None and "check 'z': numbers that differ nearly everywhere" in profile.unit_reason
+
+
+@pytest.mark.parametrize("name", ["visit_id", "admission_id", "order_id", "id", "uuid", "fallnummer", "key"])
+def test_a_number_of_visits_or_rows_says_nothing_about_people(name: str) -> None:
+    """Eight visits of each patient, each with a number of its own: that a row is a person is for the owner to say."""
+    visits = pa.table({name: [f"V{row:06d}" for row in range(800)], "birth_year": [1940 + row // 8 % 61 for row in range(800)]})
+    profile = sf.inspect(visits)
+    assert profile.unit is None and 'write unit = "record"' in profile.unit_reason

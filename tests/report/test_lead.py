@@ -10,9 +10,10 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.certificate import Certificate, Claim
-from sfumato.core.guarantees.base import Guarantee
+from sfumato.core.guarantees.base import Guarantee, Knowledge
 from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, LossGuarantee, PureDP, RenyiDP
 from sfumato.core.params import parameters
+from sfumato.report.headline import weakening
 from sfumato.report.lead import lead
 from tests.report.sample import certificate
 
@@ -68,7 +69,11 @@ def test_rows_of_a_mask_are_records_whatever_the_owner_declares() -> None:
         (sf.DistinctLDiversity(1, "job"), 1, "every table keeps"),
         (sf.TCloseness(1, "job"), 0.4, "every table keeps"),
         (sf.TCloseness(0.09524, "job"), 0.0952381, "at most 9.53 % would have to move"),
-        (sf.EntropyLDiversity(1.88988, "job"), 1.889882, "at least as uncertain as among 1.889 equally likely ones"),
+        (
+            sf.EntropyLDiversity(1.88988, "job"),
+            1.889882,
+            "share a combination of age, sex and region the value of job is at least as uncertain as 1.889 equally likely",
+        ),
         (sf.AlphaKAnonymity(1 / 3, 3, "job"), 1 / 3, "no value of job belongs to more than 33.34 % of them"),
         (sf.AverageRisk(1 / 3), 1 / 3, "with a chance of at most 33.34 %"),
         (sf.DeltaPresence(0.1666, 0.33336), 0.3, "to lie between 16.66 % and 33.34 %"),
@@ -84,11 +89,15 @@ def test_rows_of_a_mask_are_records_whatever_the_owner_declares() -> None:
             0.4,
             "shared by at least 4 records, and no value of job belongs to more than 50 % of them",
         ),
-        (sf.BetaLikeness(2, "job"), 1.0, "no value of job is more than 3 times as frequent among those who share"),
+        (sf.BetaLikeness(2, "job"), 1.0, "no value of job is more than 3 times as frequent among the records that share"),
         (sf.AverageRisk(0.1), 0.05, "picks the right one with a chance of at most 10 %, on average over the records"),
-        (sf.KMap(20), 25, "belongs to at least 25 people of the population that it was compared with"),
+        (sf.KMap(20), 25, "has at least 25 records of the population that it was compared with"),
         (sf.DeltaPresence(0, 0.5), 0.4, "to lie between 0 % and 50 %"),
-        (sf.RecursiveLDiversity(2, 2, "job"), 1.0, "where a class is all records with the same age, sex and region."),
+        (
+            sf.RecursiveLDiversity(2, 2, "job"),
+            1.0,
+            "In this table, where a class is all records with the same age, sex and region, in every class the most",
+        ),
     ],
 )
 def test_each_promise_has_its_sentence(guarantee: Guarantee, measured: float | None, words: str) -> None:
@@ -98,7 +107,7 @@ def test_each_promise_has_its_sentence(guarantee: Guarantee, measured: float | N
 def test_several_promises_are_one_sentence_and_many_are_counted() -> None:
     claims = [claimed(sf.KAnonymity(5), 5), claimed(sf.DistinctLDiversity(2, "job"), 2)]
     assert lead(stated(*claims)).sentence == (
-        "In this table every combination of age, sex and region is shared by at least 5 records; those who share one have "
+        "In this table every combination of age, sex and region is shared by at least 5 records; the records that share one have "
         "at least 2 different values of job."
     )
     more = [*claims, claimed(sf.BetaLikeness(2, "job")), claimed(sf.TCloseness(0.1, "job")), claimed(sf.AverageRisk(0.5))]
@@ -198,3 +207,73 @@ def test_people_with_several_rows_are_not_said_to_share_what_rows_share() -> Non
     several = replace(claimed(sf.AlphaKAnonymity(0.5, 5, "job"), 0.5), unit="different 'patient'")
     assert "no value of job stands in more than 50 % of their records" in lead(stated(several)).sentence
     assert several.promise.endswith("counted in different 'patient', and shares in records")
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        sf.EntropyLDiversity(2, "job"),
+        sf.TCloseness(0.2, "job"),
+        sf.BetaLikeness(2, "job"),
+        sf.DeltaDisclosure(1, "job"),
+        sf.RecursiveLDiversity(2, 2, "job"),
+    ],
+    ids=lambda guarantee: guarantee.name,
+)
+def test_shares_are_said_to_be_of_records_where_people_have_several(guarantee: Guarantee) -> None:
+    """One person has four rows of flu and four have one row of HIV each: four of five share a value, and half of the rows."""
+    k = claimed(sf.KAnonymity(5), 5, unit="different 'patient'")
+    said = lead(stated(k, claimed(guarantee, 1.0)))
+    assert "those who" not in said.sentence and "record" in said.sentence.split(";")[1]
+    assert any("Shares of values are counted in records" in note for note in said.notes)
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    [
+        sf.AlphaKAnonymity(1, 5, "job"),
+        sf.AlphaKAnonymity(0.5, 5, "job", protected_values=()),
+        sf.DistinctLDiversity(3, "job", protected_values=()),
+        sf.EntropyLDiversity(3, "job", protected_values=()),
+        sf.RecursiveLDiversity(2, 3, "job", protected_values=()),
+        sf.TCloseness(0.1, "job", protected_values=()),
+        sf.BetaLikeness(1, "job", protected_values=()),
+        sf.DeltaDisclosure(1, "job", protected_values=()),
+    ],
+    ids=str,
+)
+def test_a_promise_about_no_value_promises_nothing_about_its_column(guarantee: Guarantee) -> None:
+    said = lead(stated(claimed(sf.KAnonymity(5), 5), claimed(guarantee, 1.0)))
+    assert said.state == "warn" and any(note.startswith("Nothing is promised about job") for note in said.notes)
+
+
+def test_a_promise_that_supposes_a_person_in_each_record_says_who_declares_it() -> None:
+    risk = claimed(sf.AverageRisk(0.1), 0.1)
+    said = lead(stated(risk))
+    assert said.state == "warn" and any("supposes that each record is another person" in note for note in said.notes)
+    columns = {"age": {"role": "quasi"}}
+    declared = lead(stated(risk, schema={"unit": "record", "columns": columns}, composition={}))
+    assert declared.state == "good" and "the publisher states that nobody has several" in declared.notes[0]
+    presence = lead(stated(claimed(sf.DeltaPresence(0, 0.5), 0.4)))
+    assert any("supposes that each record is another person" in note for note in presence.notes)
+    assert any("Records of the population" in note for note in lead(stated(claimed(sf.KMap(5), 5))).notes)
+
+
+def test_a_promise_by_a_model_is_never_green() -> None:
+    by_model = sf.KMapByModel(20, sampling_fraction=0.1)
+    assert lead(stated(claimed(by_model, 5), schema={"unit": "record"})).state == "warn"
+    assert sf.KMapByModel(1, sampling_fraction=0.1).says_nothing and sf.KMap(1).says_nothing
+
+
+def test_a_quasi_identifier_that_no_promise_supposes_known_is_named() -> None:
+    narrow = claimed(sf.KAnonymity(5, Knowledge(attributes=("age", "sex"))), 5)
+    certificate = stated(narrow, schema={"unit": "record"})
+    assert lead(certificate).state == "warn" and any("'region' may be known to others" in each for each in weakening(certificate))
+    both = stated(narrow, claimed(sf.KAnonymity(2), 2), schema={"unit": "record"})
+    assert not any("may be known to others" in each for each in weakening(both))
+
+
+def test_words_of_the_owner_are_quoted_in_the_sentence() -> None:
+    counted = claimed(sf.KAnonymity(5), 5, unit="different 'patient'")
+    said = lead(stated(counted, schema={"publication": {"units": "fully anonymised people"}})).sentence
+    assert said.endswith("5 different ‘fully anonymised people’.")

@@ -166,8 +166,8 @@ def test_the_card_says_the_promise_the_unit_and_what_is_not_promised(book: str) 
     for text in ("quasi-identifier", "k-anonymity", "No earlier release"):
         assert text not in card, text
     approximate = Outcome(ROWS, (ApproxDP(1, "1e-6"),), {"name": "x"}, {"private": True})
-    assert "except for a probability δ" in publish(approximate).card()
-    assert "depends on the probability δ" in publish(Outcome(1, (ConcentratedDP(1),), {}, {"private": True})).card()
+    assert "of events that have a chance of δ or less the bound says nothing" in publish(approximate).card()
+    assert "depends on the δ that one is ready to add" in publish(Outcome(1, (ConcentratedDP(1),), {}, {"private": True})).card()
 
 
 def test_an_outcome_that_was_not_charged_says_so_and_does_not_verify(tmp_path: Path, book: str) -> None:

@@ -34,6 +34,8 @@ _WORTH_SAYING = 0.005
 _MOST_NAMED = 12
 #: Sentences of a notice that ask the owner something, or tell him what to do.
 _FOR_THE_OWNER = re.compile(r"\?$|^(Declare|Should|Say|Choose|Look|Drop) ")
+#: A name in quotes, which ends where no letter follows, or the end of a sentence.
+_QUOTED_OR_END = re.compile(r"(?<!\w)'.*?'(?!\w)|(?<!\w)\".*?\"(?!\w)|(?P<end>[.?!] +)")
 
 
 def first_sentence(content: CardContent) -> Html:
@@ -63,12 +65,18 @@ def _notices(certificate: Certificate) -> Html | None:
     """What the release says of itself besides, without what only its owner can answer."""
     notices = []
     for notice in certificate.notices:
-        parts = [part for part in re.split(r"(?<=[.?!]) +", notice) if not _FOR_THE_OWNER.search(part)]
+        parts = [part for part in _sentences(notice) if not _FOR_THE_OWNER.search(part)]
         if parts:
             notices.append(" ".join(parts))
     if not notices:
         return None
     return joined([element("h3", "To know before use"), element("ul", *(element("li", notice) for notice in notices))])
+
+
+def _sentences(notice: str) -> list[str]:
+    """The sentences of a notice; what stands in quotes is somebody's name for something, whatever is in it."""
+    ends = [match.end() for match in _QUOTED_OR_END.finditer(notice) if match["end"]]
+    return [notice[start:end].strip() for start, end in zip([0, *ends], [*ends, len(notice)], strict=True) if notice[start:end]]
 
 
 def columns(content: CardContent) -> Html | None:

@@ -18,6 +18,8 @@ _UNITS = (
     "records in classes of one unit: whoever knows the quasi-identifiers knows whose they are",
     "the chance of picking the right unit of a class for a person known to be inside",
 )
+#: What shares are of, where people have several records.
+SHARES_OF_RECORDS = "of its records (of people with several, more may share a value)"
 
 
 def measured_lines(measures: TableMeasures) -> list[str]:
@@ -36,7 +38,12 @@ def measured_lines(measures: TableMeasures) -> list[str]:
             _line("δ-presence, largest", high, "the largest: how sure the table alone makes an attacker that somebody is in it"),
         ]
     for name, attribute in measures.attributes.items():
-        lines += ["", f"About '{name}' ({attribute.values} different values), in the worst class:", *_attribute(attribute)]
+        shares = "" if measures.units is None else f", {SHARES_OF_RECORDS}"
+        lines += [
+            "",
+            f"About '{name}' ({attribute.values} different values), in the worst class{shares}:",
+            *_attribute(attribute),
+        ]
     if not measures.attributes:
         lines += ["", "No column is described as sensitive, so nothing was measured about attribute disclosure."]
     return lines
@@ -47,7 +54,11 @@ def _attribute(measures: AttributeMeasures) -> Iterator[str]:
     yield _line("  entropy l", measures.entropy_l, "as uncertain as this many equally likely values")
     for l, c in measures.recursive_c.items():  # noqa: E741
         yield _line(f"  recursive c, l={l}", c, f"(c,{l})-diversity holds for every c above this")
-    yield _line("  α", measures.alpha, "share of the most frequent value: how sure the class alone makes an attacker")
+    yield _line(
+        "  α",
+        measures.alpha,
+        "share of the most frequent value: how sure the class alone makes an attacker about one of its records",
+    )
     where = "the original" if measures.reference == "input" else "the whole table"
     for distance, t in measures.t.items():
         yield _line(f"  t, {distance}", t, f"distance from the distribution in {where}; 0 means that the class has the same one")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,6 +10,8 @@ from sfumato.anonymity.pseudonyms import WARNING
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.errors import GuaranteeNotMet, SfumatoError
+from sfumato.core.guarantees.base import ClassGuarantee, supposed_known
+from sfumato.core.guarantees.loss import RECORD
 from sfumato.core.params import build
 from sfumato.core.plain_data import PlainDict
 from sfumato.ledger.unit_changes import NOT_COVERED
@@ -64,14 +66,19 @@ ROLES_UNREAD = (
     "the roles of the columns are those that `sfumato inspect` proposed, and nobody has confirmed them: read each in the schema, "
     'correct it where it is wrong, and delete the line roles = "proposed"'
 )
+#: What is said of a quasi-identifier that no promise supposes to be known.
+OUTSIDE = "column '{}' may be known to others, and no promise supposes it: whoever knows it is outside of every promise"
+#: What promises about people suppose where they count records.
+ONE_RECORD_EACH = "supposes that each record is another person, which nobody declares"
 #: How notices begin and end that weaken what a release promises. Others tell how it was made.
 LEFT_AS_THEY_ARE = "quasi-identifiers that are published as they are, because the mask does not change them: "
 NOT_CHARGED = "not charged to a ledger: what else is spent on the same data is not counted"
 MISSING_COUNTED = "a missing value of '"
 DEMONSTRATION = "made with a seed: a demonstration that anybody can repeat, not a private release"
+NOT_COUNTED = "columns that are published as they are and were not counted: "
 FINDS_THE_RECORD = ": whoever knows that value finds the record. Should it be a quasi-identifier?"
 NOT_COVERED_TOGETHER = ". No promise covers it"
-_WEAKENING_FROM = (LEFT_AS_THEY_ARE, NOT_CHARGED, NOT_COVERED, MISSING_COUNTED)
+_WEAKENING_FROM = (LEFT_AS_THEY_ARE, NOT_CHARGED, NOT_COVERED, NOT_COUNTED, MISSING_COUNTED)
 _WEAKENING_TO = (DEMONSTRATION, FINDS_THE_RECORD, NOT_COVERED_TOGETHER, WARNING)
 
 
@@ -109,27 +116,54 @@ def weakening(certificate: Certificate) -> list[str]:
     warnings = [
         f"{claim.guarantee} promises nothing: every table keeps it" for claim in certificate.claims if says_nothing(claim)
     ]
+    warnings += supposed(
+        [guarantee for claim in certificate.claims for guarantee in class_guarantees(claim)], certificate.schema.get("unit")
+    )
     if not any(claim.evidence == "process" for claim in certificate.claims):
         warnings += unpromised_in_words(unpromised(certificate))
+    warnings += outside_in_words(certificate)
     together = weakened_together(certificate)
     warnings += [] if together is None else [together]
     return warnings + [each for each in certificate.notices if each.endswith(_WEAKENING_TO) or each.startswith(_WEAKENING_FROM)]
 
 
-def says_nothing(claim: Claim) -> bool:
-    """Whether a claim is one that every table keeps."""
+def class_guarantees(claim: Claim) -> list[ClassGuarantee]:
+    """The guarantee of classes that a claim states; none where it is of another kind, or a stranger's parameters make none."""
     name = claim.guarantee.split("(")[0]
     if not registry.has("guarantee", name):
-        return False
+        return []
     try:
-        return bool(build(registry.find("guarantee", name), claim.parameters).says_nothing)
-    except (SfumatoError, TypeError, ValueError):  # a stranger's parameters
-        return False
+        return [build(registry.find("guarantee", name), claim.parameters)]
+    except (SfumatoError, TypeError, ValueError):
+        return []
+
+
+def says_nothing(claim: Claim) -> bool:
+    """Whether a claim is one that every table keeps."""
+    return any(guarantee.says_nothing for guarantee in class_guarantees(claim))
+
+
+def supposed(guarantees: Iterable[ClassGuarantee], unit: object) -> list[str]:
+    """What promises suppose that the schema does not declare as its `unit`: that each record is another person."""
+    if unit == RECORD:
+        return []
+    names = [each.key for each in guarantees if each.one_record_each and not each.says_nothing]
+    return [f'{name} {ONE_RECORD_EACH}: unit = "record" in the schema says so' for name in dict.fromkeys(names)]
+
+
+def outside_in_words(certificate: Certificate) -> list[str]:
+    """What to say of quasi-identifiers that no promise about classes supposes to be known."""
+    guarantees = [guarantee for claim in certificate.claims for guarantee in class_guarantees(claim)]
+    columns: Mapping[str, Any] = certificate.schema.get("columns", {})
+    described = columns.items() if isinstance(columns, Mapping) else ()
+    quasi = [str(name) for name, column in described if isinstance(column, Mapping) and column.get("role") == "quasi"]
+    known = supposed_known(guarantees, quasi)
+    return [OUTSIDE.format(name) for name in quasi if name not in known]
 
 
 def unpromised(certificate: Certificate) -> list[str]:
     """Sensitive columns that no promise is about, but such as say nothing."""
-    about = {claim.parameters.get("attribute") for claim in certificate.claims if not says_nothing(claim)}
+    about = {guarantee.about for claim in certificate.claims for guarantee in class_guarantees(claim)}
     columns: Mapping[str, Any] = certificate.schema.get("columns", {})
     described = columns.items() if isinstance(columns, Mapping) else ()
     return [

@@ -16,7 +16,7 @@ from sfumato.core import registry
 from sfumato.core.certificate import KNOWN_VALUES, Certificate, Claim
 from sfumato.core.plain_data import Plain
 from sfumato.core.texts import rounded_up
-from sfumato.report.headline import says_nothing, unpromised, weakened_together, weakening
+from sfumato.report.headline import class_guarantees, says_nothing, supposed, unpromised, weakened_together, weakening
 from sfumato.report.loss_words import loss_in_words
 from sfumato.report.wording import counted, known_values, listed, named_column, number, sentence
 
@@ -72,7 +72,8 @@ def lead(certificate: Certificate, missing: Sequence[str] = ()) -> Lead:
         )
     together = weakened_together(certificate)
     beside = () if together is None else (sentence(together),)
-    return Lead(said, "warn" if weakening(certificate) else "good", (*notes, *beside))
+    by_model = any(claim.evidence == "output+model" for claim in claims)  # which rows can contradict and not confirm
+    return Lead(said, "warn" if by_model or weakening(certificate) else "good", (*notes, *beside))
 
 
 def columns_of(certificate: Certificate) -> dict[str, Plain]:
@@ -131,7 +132,9 @@ def _promises(certificate: Certificate, claims: Sequence[Claim], missing: Sequen
     ]
     left = len(claims) - len(clauses)
     more = f"; {counted(left, 'further promise')} {'is' if left == 1 else 'are'} listed below" if left else ""
-    return f"In this table {'; '.join(clauses)}{more}.", tuple(table.notes(claims, missing))
+    return f"In this table{',' * clauses[0].startswith('where ')} {'; '.join(clauses)}{more}.", tuple(
+        table.notes(claims, missing)
+    )
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ class _Table:
         words = _CLAUSES.get(claim.guarantee.split("(")[0])
         text = None if words is None else words(self, claim, first)
         if text is None:
-            text = f"{claim.promise.rstrip('.')}, where a class is all records with the same {self.known(claim)}"
+            text = f"where a class is all records with the same {self.known(claim)}, {claim.promise.rstrip('.')}"
         return text
 
     def _known(self, claim: Claim) -> list[str]:
@@ -175,12 +178,16 @@ class _Table:
         """What the units are called; None where each record is counted and nobody declares whose it is."""
         publication = self.certificate.schema.get("publication")
         called = publication.get("units") if isinstance(publication, Mapping) else None
-        return str(called) if called else None
+        return None if not called else f"‘{called}’" if " " in str(called) else str(called)  # words of the owner's are quoted
 
     def who(self, claim: Claim, count: float) -> str:
         """So many people, or records where no unit is declared."""
         if claim.counts_units or self.each_record_is_one:
             return f"{number(count)} {'different ' if claim.counts_units else ''}{self.units or 'people'}"
+        return self.records(count)
+
+    def records(self, count: float) -> str:
+        """So many records."""
         return counted(int(count), "record")
 
     @property
@@ -195,10 +202,20 @@ class _Table:
         if by_unit := next((claim for claim in claims if claim.counts_units), None):
             column = named_column(by_unit.unit.removeprefix("different ").strip("'"))
             notes.append(f"{units.capitalize()} are counted by the column {column}" + _unpublished(by_unit))
-        elif self.each_record_is_one and any(claim.guarantee in _COUNTING for claim in claims):
+            if any(claim.guarantee.split("(")[0] in _SHARES for claim in claims):
+                notes.append(
+                    f"Shares of values are counted in records: where {units} have several, more of them may share a value."
+                )
+        elif self.each_record_is_one:
             notes.append(f"Each record is counted as one of the {units}: the publisher states that nobody has several.")
-        elif any(claim.guarantee in _COUNTING for claim in claims):
+        elif guesses := supposed(
+            [each for claim in claims for each in class_guarantees(claim)], self.certificate.schema.get("unit")
+        ):
+            notes += [sentence(each) for each in guesses]
+        else:
             notes.append("Records are counted, whoever they belong to: how many people stand behind them is not stated.")
+        if any(claim.guarantee == "KMap" for claim in claims):
+            notes.append("Records of the population are counted too: they are its people where each has one.")
         fewest = {each for claim in claims for each in [claim.also_measured.get(KNOWN_VALUES)] if each is not None}
         if missing:
             notes.append(f"A missing value of {listed([named_column(name) for name in missing][:MOST_NAMED])} counts as a value.")
@@ -214,8 +231,10 @@ class _Table:
         return notes
 
 
-#: Promises that count records or people.
-_COUNTING = frozenset({"KAnonymity", "AlphaKAnonymity"})
+#: Promises about the shares that values have.
+_SHARES = frozenset(
+    {"AlphaKAnonymity", "EntropyLDiversity", "RecursiveLDiversity", "TCloseness", "BetaLikeness", "DeltaDisclosure"}
+)
 
 
 def _unpublished(claim: Claim) -> str:
@@ -243,7 +262,7 @@ def _alpha_k(table: _Table, claim: Claim, first: bool) -> str | None:
 
 def _distinct(table: _Table, claim: Claim, first: bool) -> str | None:
     least = claim.parameters["l"]
-    shared = f"the records that share {_one_combination(table, claim)}" if first else "those who share one"
+    shared = f"the records that share {_one_combination(table, claim)}" if first else "the records that share one"
     where = "" if claim.parameters.get("protected_values") is None else ", where a protected one is among them,"
     return f"{shared}{where} have at least {number(least)} different values of {_about(claim)}"
 
@@ -252,8 +271,8 @@ def _entropy(table: _Table, claim: Claim, first: bool) -> str | None:
     if claim.parameters.get("protected_values") is not None:
         return None
     return (
-        f"of those who share {_one_combination(table, claim)} the value of {_about(claim)} is at least as uncertain as among "
-        f"{_not_above(claim.parameters['l'])} equally likely ones"
+        f"among the records that share {_one_combination(table, claim)} the value of {_about(claim)} is at least as uncertain "
+        f"as {_not_above(claim.parameters['l'])} equally likely ones"
     )
 
 
@@ -265,7 +284,8 @@ def _closeness(table: _Table, claim: Claim, first: bool) -> str | None:
     near = distance.format(share=_at_most(min(t, 1.0)), t=rounded_up(t, 4))
     whole = "original" if claim.parameters.get("reference", "input") == "input" else "released"
     return (
-        f"those who share {_one_combination(table, claim)} have values of {_about(claim)} as the whole {whole} table has, {near}"
+        f"the records that share {_one_combination(table, claim)} have values of {_about(claim)} as the whole {whole} table has, "
+        f"{near}"
     )
 
 
@@ -275,7 +295,7 @@ def _likeness(table: _Table, claim: Claim, first: bool) -> str | None:
     whole = "original" if claim.parameters.get("reference", "input") == "input" else "released"
     times = rounded_up(1 + claim.parameters["beta"], 4)
     return (
-        f"no value of {_about(claim)} is more than {times} times as frequent among those who share "
+        f"no value of {_about(claim)} is more than {times} times as frequent among the records that share "
         f"{_one_combination(table, claim)} as in the whole {whole} table"
     )
 
@@ -290,7 +310,7 @@ def _average(table: _Table, claim: Claim, first: bool) -> str | None:
 
 def _k_map(table: _Table, claim: Claim, first: bool) -> str | None:
     least = claim.measured if isinstance(claim.measured, (int, float)) else claim.parameters["k"]
-    return f"{table.combination(claim)} belongs to at least {number(least)} people of the population that it was compared with"
+    return f"{table.combination(claim)} has at least {table.records(least)} of the population that it was compared with"
 
 
 def _presence(table: _Table, claim: Claim, first: bool) -> str | None:

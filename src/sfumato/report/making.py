@@ -97,7 +97,7 @@ def _done(certificate: Certificate, name: str, entry: Plain) -> str:
     done = _GROUPS.get(str(kind), "generalised")
     if level is not None:
         return done if kind == "flat" else f"{done}, by {level} step{'s' * (level != 1)} in every record"
-    return f"{done} where the promises need it, in some records further than in others"
+    return f"{done} where the promises need it, not in all records alike"
 
 
 def _names(value: object) -> list[str]:

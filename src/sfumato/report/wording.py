@@ -55,7 +55,7 @@ _LONGEST_NAME = 40
 
 #: What no promise about classes protects from.
 CLASS_LIMITS = (
-    "An adversary who knows more than the quasi-identifiers, for example some sensitive or plain values, is outside the promise.",
+    "An adversary who knows more than a promise supposes, for example some sensitive or plain values, is outside the promise.",
     "Another release about the same people can undo the protection of both.",
 )
 #: What no bound on a privacy loss protects from.

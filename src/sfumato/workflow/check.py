@@ -66,6 +66,11 @@ class TableCheck:
         return tuple(name for name, each, measurement, missing in judged if missing or _by_model(each, measurement))
 
     @property
+    def declared_unit(self) -> str | None:
+        """What the schema declares besides a unit column: "record" where nobody has several rows."""
+        return self._examined.schema.declared_unit
+
+    @property
     def broken(self) -> tuple[str, ...]:
         """Guarantees that were judged and do not hold."""
         judged = zip(self._names(), self.measurements, self._missing(), strict=True)

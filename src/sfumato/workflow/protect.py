@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.core import randomness as sources_of_randomness
 from sfumato.core.errors import ParameterError, forgetting
-from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
+from sfumato.core.guarantees.base import ClassGuarantee, Guarantee, supposed_known
 from sfumato.core.params import require
 from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress, ProgressLike, shown, silent
@@ -27,7 +27,8 @@ from sfumato.workflow.contents.base import Content, Promise, Submission
 from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.contents.stored_rows import StoredRows
 from sfumato.workflow.publishing.claims import References, each_once
-from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, released_schema
+from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, refuse_repeated_people, released_schema
+from sfumato.workflow.publishing.known_before import warn_before
 from sfumato.workflow.publishing.publish import publish
 from sfumato.workflow.publishing.saving import asked_destination
 from sfumato.workflow.publishing.scoring import Attacked, Checks, Measured
@@ -94,14 +95,15 @@ class ReleaseRequest:
         details: Plain,
         *,
         notices: tuple[str, ...] = (),
-        other_values: Collection[str] = (),
+        masked: Collection[str] = (),
+        unchanged: Collection[str] = (),
     ) -> Submission[C]:
-        """What a method made, to be published: its rows, and what is promised and told about them. Columns with `other_values`
-        show other ones than the records behind them had."""
+        """What a method made, to be published: its rows, and what is promised and told about them. Of `masked` columns those that
+        are `unchanged` show what the records behind them had."""
         private = self.randomness.private
         sample = {} if self.sampled_of is None else {"sample": SAMPLE}
         owners = {} if self.sampled_of is None else {"sample": f"{len(self.people):,} of {self.sampled_of:,} records"}
-        notices = (*notices, *sample.values(), *_notices_about(content, self.plan, other_values))
+        notices = (*notices, *sample.values(), *_notices_about(content, self.plan, self.guarantees, masked, unchanged))
         return Submission(
             content=content,
             promises=tuple(Promise(each) for each in guarantees),
@@ -187,8 +189,7 @@ def protect(
     A `draft` is made to be looked at: it is measured and compared with earlier releases like any other, nothing is entered in the
     ledger, and certificate, cards and `verify` call it a draft. Make the release without it before anything is given away.
 
-    `strict` refuses the release, before anything is written or entered, unless its verdict will be `kept`.
-    `progress=True` shows a bar in a terminal or a notebook.
+    `strict` refuses all but a verdict `kept`, before anything is written or entered. `progress=True` shows a bar.
     """
     from sfumato.anonymity.search.base import Search
     from sfumato.masking.base import Mask
@@ -203,8 +204,6 @@ def protect(
     source = _described(data, schema, columns) if described else microdata_of(data, schema)
     chosen = unplaced if isinstance(unplaced, (Mask, Search)) else _placed(unplaced, source)
     if strict or source.schema.roles == "proposed":
-        from sfumato.workflow.publishing.known_before import warn_before
-
         warn_before(source.schema, promised, strict=strict and isinstance(chosen, Search))
     register = population_of(population, source.schema, public=population_public)
     place = asked_destination(destination, table_name, source, overwrite=overwrite, sign=sign, memory=memory, draft=draft)
@@ -221,6 +220,7 @@ def protect(
     with shown(progress) as receiver, _held(source, register, in_memory=in_memory) as (people, compared):
         plan = plan_columns(people, promised, population=compared is not None, masked=isinstance(chosen, Mask))
         check_size(len(people), promised)
+        refuse_repeated_people(people)
         owner_key = owner_key_of(key, randomness)
         if isinstance(chosen, Mask) and place is not None:  # what is usual for a mask compares records
             utility, risk = (() if each is None else each for each in (utility, risk))
@@ -311,16 +311,24 @@ def _about_population(request: ReleaseRequest, *, masked: bool) -> dict[str, Any
     return stated | ({"learnt_from_population": learnt} if learnt else {})
 
 
-def _notices_about(content: Content, plan: ColumnPlan, other_values: Collection[str]) -> tuple[str, ...]:
-    """What the owner should think about although no guarantee forbids it; `other_values` are columns of changed values."""
+def _notices_about(
+    content: Content,
+    plan: ColumnPlan,
+    guarantees: Iterable[ClassGuarantee],
+    masked: Collection[str],
+    unchanged: Collection[str],
+) -> tuple[str, ...]:
+    """What the owner should think about although no guarantee forbids it."""
     from sfumato.anonymity.pseudonyms import WARNING
     from sfumato.workflow.publishing.recoded_rows import telling_columns
 
     warned = (WARNING,) if set(plan.pseudonymised) & set(content.schema.columns) else ()
     if not isinstance(content, Rows):
         return warned
-    covered = {*plan.quasi, *plan.pseudonymised, *other_values}
-    return (*warned, *telling_columns(content.table, [name for name in content.table.column_names if name not in covered]))
+    covered = {*supposed_known(guarantees, plan.quasi), *plan.pseudonymised}
+    others = [name for name in content.table.column_names if name not in covered]
+    as_they_are = [name for name in others if name not in masked]
+    return (*warned, *telling_columns(content.table, as_they_are, [name for name in others if name in unchanged]))
 
 
 def microdata_of(data: TableLike, schema: Schema | str | Path | None) -> Microdata:

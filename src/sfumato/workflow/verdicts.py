@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core import registry
 from sfumato.core.texts import percent
-from sfumato.report.headline import Headline, Word, release_headline, unpromised_in_words, weakening
+from sfumato.report.headline import Headline, Word, release_headline, supposed, unpromised_in_words, weakening
 from sfumato.report.headline import unpromised as of_no_promise
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import Content
@@ -34,10 +34,11 @@ def release_verdict(release: Release[Content]) -> Headline:
 
 def check_verdict(check: TableCheck) -> Headline:
     """The verdict on a table that was measured."""
-    about = {each.sensitive for each in check.guarantees if not each.says_nothing}
+    about = {each.about for each in check.guarantees}
     warnings = [f"{each.key} promises nothing: every table keeps it" for each in check.guarantees if each.says_nothing]
     without = [name for name in check.measures.attributes if name not in about] if check.guarantees else []
     warnings += unpromised_in_words(without)
+    warnings += supposed(check.guarantees, check.declared_unit)
     warnings += [f"{name} can be neither confirmed nor refuted with what was given" for name in check.unjudged]
     if check.broken:
         return Headline.of(

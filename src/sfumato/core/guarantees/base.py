@@ -8,7 +8,7 @@ that can be measured on the classes, the direction in which it protects, and whe
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -66,6 +66,16 @@ def stated(number: float) -> str:
     return short if float(short) == number else repr(float(number))
 
 
+def ordinal(number: int) -> str:
+    """The place of something in a row.
+
+    >>> [ordinal(number) for number in (1, 2, 3, 4, 11, 22)]
+    ['1st', '2nd', '3rd', '4th', '11th', '22nd']
+    """
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
 #: The attribute that a guarantee keeps uncertain.
 SensitiveAttribute = Annotated[ColumnName, "the sensitive attribute"]
 #: The values that nobody may infer.
@@ -115,6 +125,15 @@ class Guarantee(Declared, ABC):
         return ()
 
 
+def supposed_known(guarantees: Iterable[Guarantee], quasi: Sequence[str]) -> list[str]:
+    """The quasi-identifiers that some of the guarantees supposes to be known; all of them where none is given."""
+    known, any_given = set[str](), False
+    for guarantee in guarantees:
+        any_given, knowledge = True, getattr(guarantee, "knowledge", None)
+        known |= set(quasi if knowledge is None or knowledge.attributes is None else knowledge.attributes)
+    return [name for name in quasi if name in known or not any_given]
+
+
 class ClassGuarantee(Guarantee):
     """A promise about every class of a released table."""
 
@@ -130,8 +149,18 @@ class ClassGuarantee(Guarantee):
 
     @property
     def says_nothing(self) -> bool:
-        """Whether its threshold is one that every table keeps, so that it promises nothing."""
-        return False
+        """Whether every table keeps it, so that it promises nothing; so it is where no value is protected."""
+        return self.protects_no_value
+
+    @property
+    def about(self) -> str | None:
+        """The sensitive attribute about which it says something, if any."""
+        return None if self.says_nothing else self.sensitive
+
+    @property
+    def protects_no_value(self) -> bool:
+        """Whether it names the protected values, and names none."""
+        return getattr(self, "protected_values", None) == ()
 
     @property
     def key(self) -> str:

@@ -92,8 +92,16 @@ class AlphaKAnonymity(ClassGuarantee):
 
     @property
     def says_nothing(self) -> bool:
-        """No share is above 1, and every record is in a class of one."""
-        return self.k <= 1 and self.alpha >= 1
+        """Every record is in a class of one, and no share is above 1."""
+        return self.k <= 1 and self._bounds_no_share
+
+    @property
+    def about(self) -> str | None:
+        return None if self._bounds_no_share else self.attribute
+
+    @property
+    def _bounds_no_share(self) -> bool:
+        return self.alpha >= 1 or self.protects_no_value
 
     @property
     def threshold(self) -> float:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sfumato.core.guarantees.base import ClassGuarantee, Direction, ProtectedValues, SensitiveAttribute, stated
+from sfumato.core.guarantees.base import ClassGuarantee, Direction, ProtectedValues, SensitiveAttribute, ordinal, stated
 from sfumato.core.ranges import Count, Number, Positive
 
 _MEANINGS = (
@@ -42,7 +42,7 @@ class DistinctLDiversity(ClassGuarantee):
     @property
     def says_nothing(self) -> bool:
         """Every class shows one value."""
-        return self.l <= 1
+        return self.l <= 1 or self.protects_no_value
 
     @property
     def threshold(self) -> float:
@@ -68,7 +68,7 @@ class EntropyLDiversity(ClassGuarantee):
     @property
     def says_nothing(self) -> bool:
         """No class is less uncertain than one value."""
-        return self.l <= 1
+        return self.l <= 1 or self.protects_no_value
 
     @property
     def threshold(self) -> float:
@@ -79,7 +79,10 @@ class EntropyLDiversity(ClassGuarantee):
         return self.protected_values is None
 
     def claim(self) -> str:
-        return f"in {self.classes} '{self.attribute}' is as uncertain as {stated(self.l)} equally likely values"
+        return f"among the records of {self.classes} '{self.attribute}' is as uncertain as {stated(self.l)} equally likely values"
+
+    def former_claims(self) -> tuple[str, ...]:
+        return (self.claim().replace("among the records of", "in", 1),)
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class RecursiveLDiversity(ClassGuarantee):
     @property
     def says_nothing(self) -> bool:
         """The most frequent value stays below more than all records."""
-        return self.l <= 1 and self.c > 1
+        return (self.l <= 1 and self.c > 1) or self.protects_no_value
 
     @property
     def threshold(self) -> float:
@@ -114,5 +117,8 @@ class RecursiveLDiversity(ClassGuarantee):
     def claim(self) -> str:
         return (
             f"in {self.classes} the most frequent value of '{self.attribute}' has fewer than {stated(self.c)} times the records "
-            f"of all values from the {self.l}. most frequent on"
+            f"of all values from the {ordinal(self.l)} most frequent on"
         )
+
+    def former_claims(self) -> tuple[str, ...]:
+        return (self.claim().replace(f"the {ordinal(self.l)} most", f"the {self.l}. most"),)

@@ -56,10 +56,13 @@ class BetaLikeness(ClassGuarantee):
         which = "a value" if self.protected_values is None else "a protected value"
         less = " and by no more than -ln of that share" if self.enhanced else ""
         most = f"{stated(self.beta)} times {_share_in(self.reference)}{less}"
-        return f"no class raises the share of {which} of '{self.attribute}' by more than {most}"
+        return f"among the records of no class is the share of {which} of '{self.attribute}' raised by more than {most}"
 
     def former_claims(self) -> tuple[str, ...]:
-        return (self.claim().replace(_share_in(self.reference), "its overall share"),)
+        raised = (
+            self.claim().replace("among the records of no class is", "no class raises").replace(" raised by more", " by more")
+        )
+        return raised, raised.replace(_share_in(self.reference), "its overall share")
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,9 @@ class DeltaDisclosure(ClassGuarantee):
 
     def claim(self) -> str:
         which = "each value" if self.protected_values is None else "each protected value"
-        of = f"in every class the share of {which} of '{self.attribute}'"
+        of = f"among the records of every class the share of {which} of '{self.attribute}'"
         return f"{of} differs from {_share_in(self.reference)} by less than the factor e^{stated(self.delta)}"
 
     def former_claims(self) -> tuple[str, ...]:
-        return (self.claim().replace(f"differs from {_share_in(self.reference)}", "changes"),)
+        formerly = self.claim().replace("among the records of every", "in every", 1)
+        return formerly, formerly.replace(f"differs from {_share_in(self.reference)}", "changes")

@@ -29,7 +29,8 @@ _FORMER_CHANGES = {**_CHANGES, "add_remove": "more or less"}
 _Loss = Annotated[Number, ranges.Number(at_least=0, exact=True)]
 
 
-_DELTA_LEFT = "Stated as an ε, the bound depends on the probability δ that one is ready to leave aside."
+_DELTA_ADDED = "δ is added to every bound on a probability: of events that have a chance of δ or less the bound says nothing."
+_DELTA_LEFT = "Stated as an ε, the bound depends on the δ that one is ready to add."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,13 +111,14 @@ class PureDP(LossGuarantee):
 class ApproxDP(LossGuarantee):
     """(ε, δ)-differential privacy: P[M(D) ∈ S] ≤ e^ε · P[M(D') ∈ S] + δ for all neighbours D, D' and events S.
 
-    As ε-differential privacy with `epsilon`, except for a probability `delta`; `neighbours` and `unit` say whose data.
+    As ε-differential privacy with `epsilon`, where `delta` is added to every probability bound; `neighbours` and `unit` say whose
+    data.
     """
 
-    limits: ClassVar[tuple[str, ...]] = ("The bound holds except for a probability δ, and nothing is said about that rest.",)
+    limits: ClassVar[tuple[str, ...]] = (_DELTA_ADDED,)
 
-    epsilon: Annotated[_Loss, "ε: the loss, at the most, except with probability δ"]
-    delta: Annotated[Number, ranges.Number(at_least=0, at_most=1, exact=True), "δ: the probability that is excepted"]
+    epsilon: Annotated[_Loss, "ε: the loss, at the most, before δ is added"]
+    delta: Annotated[Number, ranges.Number(at_least=0, at_most=1, exact=True), "δ: what is added to every bound on a probability"]
 
     @property
     def _bound(self) -> str:

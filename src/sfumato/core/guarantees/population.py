@@ -17,14 +17,20 @@ from sfumato.core.ranges import Count, Share
 
 @dataclass(frozen=True)
 class KMap(ClassGuarantee):
-    """Every released class matches at least `k` people of the population (given as `population=`).
+    """Every released class matches at least `k` records of the population (given as `population=`).
 
-    Weaker than k-anonymity: right when the adversary does not know who is in the sample.
+    Weaker than k-anonymity: right when the adversary does not know who is in the sample. Give one record for each person of the
+    population: records are counted.
     """
 
-    k: Annotated[Count, "people of the population that a class matches, at the least"]
+    k: Annotated[Count, "records of the population that a class matches, at the least"]
     protects: ClassVar[str] = "identity disclosure, adversary without knowledge of participation"
     limits: ClassVar[tuple[str, ...]] = (SHARED_VALUES,)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Everybody in the table is one of the population."""
+        return self.k <= 1
 
     @property
     def threshold(self) -> float:
@@ -43,7 +49,10 @@ class KMap(ClassGuarantee):
         return "knows the quasi-identifiers of the people of the population, but not who of them is in the table"
 
     def claim(self) -> str:
-        return f"every released class matches at least {self.k} people of the population"
+        return f"every released class matches at least {self.k} records of the population"
+
+    def former_claims(self) -> tuple[str, ...]:
+        return (f"every released class matches at least {self.k} people of the population",)
 
 
 @dataclass(frozen=True)
@@ -51,12 +60,14 @@ class DeltaPresence(ClassGuarantee):
     """For every person of the population the chance of being in the release is between `minimum` and `maximum`.
 
     The chance is the share of the class's population that is released; classes of the population without a released
-    record have chance 0 and break it when `minimum` is above 0. Measured as the largest share.
+    record have chance 0 and break it when `minimum` is above 0. Measured as the largest share. Each record has to be
+    another person.
     """
 
     minimum: Annotated[Share, "the chance of being in the release, at the least"]
     maximum: Annotated[Share, "the chance of being in the release, at the most"]
     direction: ClassVar[Direction] = "at_most"
+    one_record_each: ClassVar[bool] = True
     protects: ClassVar[str] = "membership disclosure"
 
     @property

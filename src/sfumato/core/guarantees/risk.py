@@ -166,6 +166,11 @@ class KMapByModel(ClassGuarantee):
     limits: ClassVar[tuple[str, ...]] = (_MODEL,)
 
     @property
+    def says_nothing(self) -> bool:
+        """No group has fewer than one person."""
+        return self.k <= 1
+
+    @property
     def least_records(self) -> int:
         """Records that a class must have."""
         return max(fewest_unlikely(self.k - 1, self.sampling_fraction, 1.0 - self.confidence), 1)

@@ -19,6 +19,8 @@ from sfumato.core.guarantees.base import (
 )
 from sfumato.core.ranges import Number
 
+#: Shares are counted in records, of people who have several as well.
+_AMONG = "in the records of "
 Distance = Literal["equal", "ordered", "hierarchical", "variational", "kl"]
 
 
@@ -52,7 +54,7 @@ class TCloseness(ClassGuarantee):
     @property
     def says_nothing(self) -> bool:
         """No distance but a divergence is above 1."""
-        return self.t >= 1 and self.distance != "kl"
+        return (self.t >= 1 and self.distance != "kl") or self.protects_no_value
 
     @property
     def threshold(self) -> float:
@@ -70,7 +72,10 @@ class TCloseness(ClassGuarantee):
         near = f"within {stated(self.t)} ({self.distance} distance)"
         where = f"in the {'original' if self.reference == 'input' else 'released'} table"
         if self.protected_values is None:
-            return f"the distribution of '{self.attribute}' in every class is {near} of its distribution {where}"
+            return f"the distribution of '{self.attribute}' {_AMONG}every class is {near} of its distribution {where}"
         if self.distance in ("equal", "variational"):
-            return f"the shares of the protected values of '{self.attribute}' in every class are {near} of those {where}"
-        return f"the distribution of '{self.attribute}' in {self.classes} is {near} of its distribution {where}"
+            return f"the shares of the protected values of '{self.attribute}' {_AMONG}every class are {near} of those {where}"
+        return f"the distribution of '{self.attribute}' {_AMONG}{self.classes} is {near} of its distribution {where}"
+
+    def former_claims(self) -> tuple[str, ...]:
+        return (self.claim().replace(_AMONG, "in "),)

@@ -118,7 +118,15 @@ class ShownLevel:
     def can_show_all(self, texts: Collection[str]) -> bool:
         """Whether a column at this level can have these texts and no others: not all of them are finer groups."""
         finer = self._finer & set(texts)
-        return all(map(self.can_show, texts)) and not (finer and finer == set(texts) - {ROOT})
+        hidden = bool(texts) and set(texts) == {ROOT} and not self._may_be_root
+        return all(map(self.can_show, texts)) and not hidden and not (finer and finer == set(texts) - {ROOT})
+
+    @property
+    def _may_be_root(self) -> bool:
+        """Whether all values may be the root's at this level; nobody can tell from the description of masks and of sizes."""
+        if self._tree is not None:
+            return ROOT in self._labels
+        return self._spec.mask is not None or self._spec.frequency is not None or self._level >= self._height
 
     def _tree_shows(self, text: str) -> bool:
         """A value that is in no group is shown as it is, even if it bears the name of one, unless all values are shown alike."""

@@ -112,6 +112,12 @@ def words_of(name: str) -> list[str]:
     return [word for word in re.split(r"[^a-z0-9]+", spaced.lower().replace("ı", "i")) if word]
 
 
+def numbers_persons(name: str) -> bool:
+    """Whether the name says that the values number people and nothing else."""
+    named = role_by_name(name)
+    return named is not None and (named[0] == "unit" or named[1] in PERSON_NUMBERS)
+
+
 def role_by_name(name: str) -> tuple[Role, str] | None:
     """The role a name suggests and the word that suggests it; the longest phrase wins, identifiers before
     others."""

@@ -1,8 +1,9 @@
 """Whose data a row is: a proposal from columns that look like identifiers, for the owner to check.
 
 A number that names a person and occurs in several rows says that people have several rows: it becomes the unit. Where every
-identifier occurs once, each record seems to be a unit. What different people may share, such as a name or an address, decides
-nothing, and a column with empty cells names no unit. All of it is learnt from these rows: the next ones may differ.
+number of a person occurs once, each record seems to be a unit; that a number of visits or rows does so says nothing. What
+different people may share, such as a name or an address, decides nothing, and a column with empty cells names no unit. All of it
+is learnt from these rows: the next ones may differ.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import TYPE_CHECKING
 
 from sfumato.core.guarantees.loss import RECORD
 from sfumato.core.texts import counted
-from sfumato.data.profiling.identifier_names import PERSON_NUMBERS, SHARED, role_by_name
+from sfumato.data.profiling.identifier_names import SHARED, numbers_persons, role_by_name
 from sfumato.data.profiling.roles import DIRECT, few_repeat, nearly_all_different
 
 if TYPE_CHECKING:
     from sfumato.data.profiling.profile import ColumnProfile
 
 _NUMBERS = {"e-mail address", "UUID", "IBAN", "payment card", "national number"}
+_OF_PEOPLE = DIRECT - {"UUID"}
 _GROUPS = {"household"}  # words of quasi-identifiers that may as well name a group of people
 _MANY, _FEW_ROWS = 20, 100
 _CHECK = "learnt from these rows, so please check it"
@@ -86,7 +88,7 @@ def _without_column(columns: Sequence[ColumnProfile]) -> SuggestedUnit:
     if (
         not even
         and not differing
-        and any(_known(column) for column in filled)
+        and any(_names_people(column) for column in filled)
         and all(column.most_rows == 1 and not column.missing for column in filled)
     ):
         return SuggestedUnit(RECORD, f"every value of {_listed(filled)} occurs once ({_CHECK}: no person may ever have two rows)")
@@ -138,9 +140,9 @@ def _says(column: ColumnProfile) -> bool:
     return named is not None and named[0] in ("identifier", "unit")
 
 
-def _known(column: ColumnProfile) -> bool:
-    """By name or by the look of its values, not only because its values differ, as measured numbers may."""
-    return _says(column) or bool(DIRECT & set(column.patterns))
+def _names_people(column: ColumnProfile) -> bool:
+    """Whether name or values say that people are numbered, and not visits, orders or rows."""
+    return _says_person(column) or bool(_OF_PEOPLE & set(column.patterns))
 
 
 def _numbers_people(column: ColumnProfile) -> bool:
@@ -154,5 +156,4 @@ def _numbers_people(column: ColumnProfile) -> bool:
 
 
 def _says_person(column: ColumnProfile) -> bool:
-    named = role_by_name(column.name)
-    return named is not None and (named[0] == "unit" or named[1] in PERSON_NUMBERS)
+    return numbers_persons(column.name)

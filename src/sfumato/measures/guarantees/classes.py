@@ -224,6 +224,8 @@ def _dense(key: Integers) -> tuple[Integers, int]:
 
 
 def _units(of_row: Integers, count: int, unit: CodedColumn) -> Integers:
+    """Different units by class; a record without one may be anybody's, and counts as nobody's."""
     width = max(len(unit.values), 1)
-    pairs = np.unique(of_row * width + unit.codes)
+    named = np.array([value is not None for value in unit.values], dtype=bool)[unit.codes] if unit.values else unit.codes == 0
+    pairs = np.unique((of_row * width + unit.codes)[named])
     return np.bincount(pairs // width, minlength=count).astype(np.int64)

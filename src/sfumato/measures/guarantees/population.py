@@ -36,12 +36,12 @@ Bits = NDArray[np.uint8]
 
 
 def measure_k_map(examined: ExaminedTable, guarantee: KMap) -> Measurement:
-    """The fewest people of the population behind a released class."""
+    """The fewest records of the population behind a released class."""
     classes = examined.classes()
     people, _ = matches(examined, guarantee, classes)
     fewest = int(people.min()) if people.size else smallest(people)
     explanation = (
-        f"The class with the fewest matches in the population has {shown_number(fewest)} people; {guarantee.k:,} are promised."
+        f"The class with the fewest matches in the population has {shown_number(fewest)} records; {guarantee.k:,} are promised."
     )
     return conclude(guarantee, classes, fewest, people < guarantee.k, explanation)
 

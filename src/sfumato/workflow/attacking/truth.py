@@ -127,8 +127,8 @@ def _by_key(view: TableView, people: pa.Table, key: str) -> Int:
     released = released_table(view).table
     if key in view.certificate.get("transparency", {}).get("pseudonymised_columns", ()):
         raise InputError(
-            f"the column '{key}' holds pseudonyms in the release, which no register knows; pass the folder with owner/ in it, or "
-            "use --aligned"
+            f"the column '{key}' holds pseudonyms in the release, which no register knows. --key is for a column that the "
+            "release shows as it is; leave it out"
         )
     if key not in released.column_names:
         raise MissingColumn(

@@ -259,7 +259,7 @@ class Rows(Content):
         from sfumato.workflow.publishing.about_columns import example_row
 
         original, stated = self.references.original, release.published
-        return {} if original is None else example_row(original.schema, stated.method, stated.transparency)
+        return {} if original is None else example_row(original.schema, stated.method, stated.transparency, self.table)
 
     def page_decisions(self, release: Release[Content]) -> tuple[ColumnDecision, ...]:
         """Roles, hierarchies and units of the original's columns, and on whose word they rest."""

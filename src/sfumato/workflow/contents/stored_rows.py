@@ -259,7 +259,9 @@ class StoredRows(Content):
         from sfumato.workflow.publishing.about_columns import example_row
 
         original, stated = self.references.original, release.published
-        return {} if original is None else example_row(original.schema, stated.method, stated.transparency)
+        return (
+            {} if original is None else example_row(original.schema, stated.method, stated.transparency, self.stored.groups.table)
+        )
 
     def page_decisions(self, release: Release[Content]) -> tuple[ColumnDecision, ...]:
         """Roles, hierarchies and units of the original's columns, and on whose word they rest."""

@@ -17,6 +17,7 @@ from sfumato.core.errors import SfumatoError
 from sfumato.core.plain_data import Plain
 from sfumato.data.hierarchies import hierarchy_builders
 from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy, from_tree
+from sfumato.data.hierarchies.shown_levels import ShownLevel
 from sfumato.data.schema import Column, Schema
 from sfumato.report.content import ColumnDecision
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 #: Rows that a mask is run on: enough for the groups and ranks of the usual parameters.
 _INVENTED = 60
+
+#: More texts, and more steps of a hierarchy, are not looked through for an example.
+_MOST_TEXTS, _MOST_STEPS = 5000, 40
 
 #: A value that is longer illustrates nothing.
 LONGEST = 60
@@ -42,8 +46,9 @@ _OWNER, _DATA = "the schema", "learnt from the data"
 Example = dict[str, list[str | None]]
 
 
-def example_row(schema: Schema, method: Plain, facts: Plain) -> Example:
-    """The invented row of a release: `schema` is that of the original, `facts` what the certificate tells about its making."""
+def example_row(schema: Schema, method: Plain, facts: Plain, released: pa.Table) -> Example:
+    """The invented row of a release: `schema` is that of the original, `facts` what the certificate tells about its making, and
+    `released` has the quasi-identifiers as records show them."""
     columns = {name: invented_values(column, schema.folder) for name, column in schema.columns.items()}
     values = {name: each for name, each in columns.items() if each is not None}
     if registry.has("mask", method.get("name")):
@@ -52,7 +57,7 @@ def example_row(schema: Schema, method: Plain, facts: Plain) -> Example:
     example: Example = {}
     for name, value in values.items():
         before = value(0)
-        after = None if name in hidden else _shown(schema, name, before, facts)
+        after = None if name in hidden else _shown(schema, name, before, facts, released)
         example[name] = [before, after]
     return example
 
@@ -62,12 +67,14 @@ def _listed(facts: Plain, key: str) -> Sequence[str]:
     return names if isinstance(names, (list, tuple)) else ()
 
 
-def _shown(schema: Schema, name: str, before: str, facts: Plain) -> str | None:
-    """What a search makes of a value: its node at the level that all records have, or one step above it where levels differ."""
+def _shown(schema: Schema, name: str, before: str, facts: Plain, released: pa.Table) -> str | None:
+    """What a search makes of a value: its node at the level that all records have, or at the finest one that some record has."""
     column, kinds, levels = schema.columns[name], facts.get("hierarchies", {}), facts.get("levels", {})
     if column.role != "quasi" or (name not in kinds and name not in levels):
         return before
-    level = levels[name] if name in levels else max(column.least_level, 1)
+    level = levels[name] if name in levels else _finest_level(column, schema.folder, released, name)
+    if level is None:
+        return None
     kind = column.hierarchy.kind if column.hierarchy is not None else "flat"
     if kind == "frequency" or column.items is not None:  # whose groups are made of the data
         return ROOT if kind == "flat" else None
@@ -77,6 +84,22 @@ def _shown(schema: Schema, name: str, before: str, facts: Plain) -> str | None:
         return None
     after = tree.generalise(before, min(int(level), tree.height))
     return after if after is not None and len(after) <= LONGEST else None
+
+
+def _finest_level(column: Column, folder: str | None, released: pa.Table, name: str) -> int | None:
+    """The finest level that a record shows, as far as its text tells; None where no record shows one, or too many texts do."""
+    from sfumato.data.texts.values import texts
+
+    if name not in released.column_names:
+        return None
+    seen = [text for text in texts(released.column(name).unique()) if text not in (None, ROOT)]
+    if len(seen) > _MOST_TEXTS:
+        return None
+    levels: list[ShownLevel] = []
+    while len(levels) < _MOST_STEPS and (level := ShownLevel(column, len(levels), folder)).exists:
+        levels.append(level)
+    highest = [max((place for place, level in enumerate(levels) if level.can_show(text)), default=None) for text in seen]
+    return min((place for place in highest if place is not None), default=None)
 
 
 def _alone(column: Column) -> Column:
@@ -141,11 +164,11 @@ def invented_values(column: Column, folder: str | None) -> Values | None:
     its hierarchy file is looked up."""
     if column.source != "declared" or column.items is not None:
         return None
+    if column.role in ("identifier", "unit"):  # whatever is declared about it: one of those values may be somebody's
+        return None
     for listed in (column.domain, column.order, _leaves(column, folder)):
         if listed:
             return _one_of([value for value in listed if value != ROOT and 0 < len(value) <= LONGEST])
-    if column.role in ("identifier", "unit"):
-        return None
     if column.bounds is not None and column.stored_type in (None, "integer", "number"):
         return _between(*column.bounds, whole=column.type != "number" and all(end.is_integer() for end in column.bounds))
     if column.type == "boolean":

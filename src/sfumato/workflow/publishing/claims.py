@@ -313,7 +313,7 @@ def missing_counted(claims: Iterable[Claim]) -> list[str]:
     from sfumato.report.wording import known_values
 
     return [
-        f"{MISSING_COUNTED}{claim.parameters['attribute']}' counts as a value of its own: without those, some class shows "
+        f"{MISSING_COUNTED}{claim.parameters.get('attribute')}' counts as a value of its own: without those, some class shows "
         f"{known_values(claim.also_measured[KNOWN_VALUES])}"
         for claim in claims
         if KNOWN_VALUES in claim.also_measured

@@ -25,6 +25,6 @@ def unread(schema: Schema) -> list[str]:
 def unpromised(schema: Schema, guarantees: Iterable[ClassGuarantee]) -> list[str]:
     """A warning about the sensitive columns that none of these guarantees is about, and one for each that says nothing."""
     stated = list(guarantees)
-    promised = {each.sensitive for each in stated if not each.says_nothing}
+    promised = {each.about for each in stated}
     empty = [f"{each.key} promises nothing: every table keeps it" for each in stated if each.says_nothing]
     return [*empty, *unpromised_in_words([name for name in schema.sensitive if name not in promised])]

@@ -79,10 +79,11 @@ def masked_rows(request: ReleaseRequest, mask: Mask, source: Relation) -> Submis
         about_mask(masked.transparency, published.column_names, plan, people.schema, new_rows=masked.rows is None),
         {**details, "records": len(people)},
         notices=(
-            *left_as_they_are(masked.transparency["masked_columns"], published.column_names, plan),
+            *left_as_they_are(masked.transparency["masked_columns"], published.column_names, plan.quasi),
             *not_covered(masked.transparency, with_missing(table), people.schema),
         ),
-        other_values=_changed(masked, people),
+        masked=list(masked.transparency["masked_columns"]) if masked.rows is not None else published.column_names,
+        unchanged=_unchanged(masked, people),
     )
 
 
@@ -124,12 +125,12 @@ def about_mask(facts: Plain, names: Sequence[str], plan: ColumnPlan, schema: Sch
     }
 
 
-def _changed(masked: Masked, people: Microdata) -> tuple[str, ...]:
-    """The columns that show other values than the records behind them had, or that nobody's record stands behind."""
+def _unchanged(masked: Masked, people: Microdata) -> list[str]:
+    """The columns that a mask is made for and that show what the records behind them had."""
     if masked.rows is None:
-        return tuple(masked.table.column_names)
+        return []
     original = (people.table() if masked.source is None else masked.source[1]).select(list(masked.columns)).take(masked.rows)
-    return tuple(name for name in masked.columns if not masked.table.column(name).equals(original.column(name)))
+    return [name for name in masked.columns if masked.table.column(name).equals(original.column(name))]
 
 
 def not_covered(facts: Plain, missing: Sequence[str], schema: Schema) -> tuple[str, ...]:
@@ -141,9 +142,9 @@ def not_covered(facts: Plain, missing: Sequence[str], schema: Schema) -> tuple[s
     return tuple(notice for notice in (missing_shown(facts, missing), several) if notice)
 
 
-def left_as_they_are(masked: Sequence[str], names: Sequence[str], plan: ColumnPlan) -> tuple[str, ...]:
+def left_as_they_are(masked: Sequence[str], names: Sequence[str], quasi: Sequence[str]) -> tuple[str, ...]:
     """A published quasi-identifier that the mask did not touch is said out loud."""
-    left = [name for name in plan.quasi if name not in masked and name in names]
+    left = [name for name in quasi if name not in masked and name in names]
     if not left:
         return ()
     listed = ", ".join(f"'{name}'" for name in left)

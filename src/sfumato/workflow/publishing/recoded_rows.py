@@ -94,11 +94,12 @@ _MANY_ALONE = 0.05
 _NAMED = 8
 
 
-def telling_columns(table: pa.Table, names: Sequence[str]) -> list[str]:
-    """What is to be said of those columns of a released table that no promise covers."""
+def telling_columns(table: pa.Table, names: Sequence[str], unchanged: Sequence[str] = ()) -> list[str]:
+    """What is to be said of those columns of a released table that no promise covers; of those that a mask left `unchanged`,
+    though it is made for them, what each tells alone."""
     if table.num_rows < FEW_RECORDS:
         return []
-    telling = [telling_column(name, values_alone(table.column(name)), table.num_rows) for name in names]
+    telling = [telling_column(name, values_alone(table.column(name)), table.num_rows) for name in (*names, *unchanged)]
     return [said for said in telling if said] + _telling_together(table, names)
 
 

@@ -98,7 +98,7 @@ def stored_masked_rows(
             about_mask(facts, names, plan, people.schema, new_rows=False),
             {**change.details, "records": len(people)},
             notices=(
-                *left_as_they_are(facts["masked_columns"], names, plan),
+                *left_as_they_are(facts["masked_columns"], names, plan.quasi),
                 *not_covered(facts, _with_missing(written), people.schema),
                 *not_counted(content, request, facts["masked_columns"]),
             ),

@@ -17,13 +17,14 @@ import pyarrow as pa
 
 from sfumato.anonymity.pseudonyms import Pseudonyms, with_pseudonyms
 from sfumato.core.errors import Unsupported, VerificationFailed, all_at_once
-from sfumato.core.guarantees.base import ClassGuarantee
+from sfumato.core.guarantees.base import ClassGuarantee, supposed_known
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.relation import COUNT
 from sfumato.engines import class_queries
 from sfumato.engines.plannable import plannable
 from sfumato.engines.snapshots import Snapshot
 from sfumato.engines.staging.destinations import Staged, staged
+from sfumato.report.headline import NOT_COUNTED
 from sfumato.workflow.contents.stored_rows import StoredRows
 from sfumato.workflow.publishing.columns import released_schema
 from sfumato.workflow.publishing.grouped_rows import GroupedRows
@@ -88,7 +89,7 @@ def stored_rows(
             outcome.method,
             transparency,
             outcome.details,
-            notices=(*notices, *_telling(content, request), *not_counted(content, request)),
+            notices=(*notices, *telling_groups(content.stored, _counted(request)), *not_counted(content, request)),
         )
 
 
@@ -144,25 +145,33 @@ def note_counts(relation: Relation, codes: ClassTable) -> None:
         relation.note_counts(name, column.select([name, f"{COUNT}_sum"]).rename_columns([name, COUNT]))
 
 
-def _telling(content: StoredRows, request: ReleaseRequest) -> tuple[str, ...]:
-    """Columns that are published as they are, in which many records are alone with their value."""
-    groups, rows = content.stored.groups, content.stored.num_rows
+def _counted(request: ReleaseRequest) -> list[str]:
+    """The columns that are published as they are and whose values are counted: those that something is promised about, and those
+    that no promise supposes to be known."""
+    quasi = request.plan.quasi
+    known = supposed_known(request.guarantees, quasi)
+    promised = dict.fromkeys(each.sensitive for each in request.guarantees if each.sensitive is not None)
+    return [*(name for name in promised if name not in quasi), *(name for name in quasi if name not in known)]
+
+
+def telling_groups(stored: GroupedRows, names: Sequence[str]) -> tuple[str, ...]:
+    """What is to be said of grouped columns that are published as they are: where many records are alone with their value."""
+    groups, rows = stored.groups, stored.num_rows
     if rows < FEW_RECORDS:
         return ()
-    others = [name for name in groups.table.column_names if name not in request.plan.quasi]
-    said = [telling_column(name, values_alone(groups.table.column(name), groups.counts), rows) for name in others]
+    said = [telling_column(name, values_alone(groups.table.column(name), groups.counts), rows) for name in names]
     return tuple(filter(None, said))
 
 
 def not_counted(content: StoredRows, request: ReleaseRequest, changed: Sequence[str] = ()) -> tuple[str, ...]:
-    """Columns that are published as they are, neither `changed` nor grouped: nobody counted how many people one value names."""
+    """Columns that are published as they are, neither `changed` nor counted: nobody knows how many people one value names."""
     plan = request.plan
     # whoever left a quasi-identifier as it is has been told so
-    grouped = {*content.stored.groups.table.column_names, *plan.pseudonymised, *plan.quasi, *changed}
-    others = [name for name in plan.keep if name not in grouped]
-    if not others:
-        return ()
-    return (
-        f"columns that are published as they are and were not counted: {', '.join(map(repr, others))}. Whoever knows a value "
-        "that one record alone has finds the record.",
-    )
+    counted = {*content.stored.groups.table.column_names, *plan.pseudonymised, *plan.quasi, *changed}
+    return not_counted_in_words([name for name in plan.keep if name not in counted])
+
+
+def not_counted_in_words(names: Sequence[str]) -> tuple[str, ...]:
+    """What is said of columns that nobody counted, if there are any."""
+    said = f"{NOT_COUNTED}{', '.join(map(repr, names))}. Whoever knows a value that one record alone has finds the record."
+    return (said,) if names else ()

@@ -143,16 +143,17 @@ def refuse_names(certificate: Certificate, schema: Schema, table: pa.Table) -> N
                 raise VerificationFailed(f"the column {quoted(name)} holds something else than the pseudonyms it is said to hold")
 
 
-def refuse_contradictions(certificate: Certificate) -> None:
+def refuse_contradictions(certificate: Certificate, schema: Schema) -> None:
     """What a certificate says in two places must agree: its evidence, and where its randomness came from."""
     if certificate.schema.get("dataset", "unnamed") != certificate.dataset:
         raise VerificationFailed("the certificate and its schema name different data sets")
     packages = _VERSIONS_FIRST if certificate.format == FIRST_FORMAT else _VERSIONS
     if set(certificate.versions) != packages or not all(_VERSION.fullmatch(named) for named in certificate.versions.values()):
         raise VerificationFailed("the certificate names other versions of what made it than its format has")
-    columns = {*certificate.schema.get("columns", {}), *names_in(certificate.transparency, "removed_columns")}
+    columns = {*schema.columns, *names_in(certificate.transparency, "removed_columns")}
     example = certificate.card.get("example", {})
-    if not set(example) <= columns or not all(len(pair) == 2 for pair in example.values()):
+    well_formed = isinstance(example, Mapping) and all(isinstance(each, list) and len(each) == 2 for each in example.values())
+    if not well_formed or not set(example) <= columns:
         raise VerificationFailed("the certificate shows an invented row of other columns than it is about")
     if certificate.schema.get("unit") is not None and registry.has("mask", certificate.method.get("name")):
         raise VerificationFailed("the certificate says that each record is a person, which nobody says of masked rows")

@@ -83,8 +83,6 @@ class PseudonymRows:
         """What the rows tie together, where group g is of class `class_of_group[g]`; the files are removed."""
         units = np.zeros(classes, dtype=np.int64)
         several_records = several_classes = False
-        if self._nameless:
-            units[np.unique(class_of_group[sorted(self._nameless)])] += 1
         for rows in self._contents():
             names, of_row = np.unique(rows["name"], return_inverse=True)
             several_records |= names.size < rows.size

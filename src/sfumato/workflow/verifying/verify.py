@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate
-from sfumato.core.errors import InputError, SourceError, VerificationFailed, forgetting
+from sfumato.core.errors import InputError, SfumatoError, SourceError, VerificationFailed, forgetting
 from sfumato.core.temporary import temporary_folder
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
@@ -93,8 +93,8 @@ def verify(
             certificate = read_certificate(content)
             findings.append(_about(certificate))
             _refuse_silence(certificate)
-            parts.refuse_contradictions(certificate)
             schema = read_schema(certificate)
+            parts.refuse_contradictions(certificate, schema)
             parts.refuse_foreign_files(certificate, schema)
             kind = content_kind(certificate)
             if not kind.has_parts:
@@ -124,6 +124,11 @@ def verify(
                 findings.append(parts.check_card(certificate, content_data, signer, Path(private)))
     except VerificationFailed as error:
         findings.append(Finding("release", False, str(error)))
+    except SfumatoError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        # whatever a stranger wrote, the answer is a verdict and not a crash
+        findings.append(Finding("release", False, f"it holds something that no release holds ({type(error).__name__})"))
     return Verification(str(place), tuple(findings), certificate, allow_demonstration)
 
 

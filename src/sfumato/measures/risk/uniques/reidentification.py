@@ -150,7 +150,7 @@ class SampleUniques(Measure[Microdata | None, Compared]):
         """The share; the count is a part."""
         table = as_released(released, original)
         classes = classes_of(table)
-        alone = int(classes.sizes[classes.units == 1].sum())
+        alone = int(classes.sizes[classes.units <= 1].sum())
         share = alone / classes.records if classes.records else 0.0
         return Score(
             self.key,
