@@ -97,7 +97,7 @@ def release_headline(certificate: Certificate, *, measured: bool, roles_unread: 
 def refuse_all_but_kept(headline: Headline) -> None:
     """Raise where a verdict would be anything but `kept`, for somebody who is strict, before anything is written."""
     if headline.word != "kept":
-        said = ". ".join([*([headline.reason] if headline.word != "warning" else []), *headline.warnings])
+        said = "; ".join([*([headline.reason] if headline.word != "warning" else []), *headline.warnings])
         raise GuaranteeNotMet(f"strict: the verdict would be `{headline.word}`, so that nothing was written or entered. {said}")
 
 
