@@ -71,7 +71,9 @@ def test_from_nothing_to_a_verified_release_by_commands(name: str, place: Path, 
 def test_roles_that_nobody_confirmed_are_warned_about(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = FILES["stroke"](place).name
     assert run(["inspect", source, "-o", "start.toml", "--quasi", "gender", "--quasi", "age"]) == 0
-    assert 'delete its line roles = "proposed"' in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "because its owner left it out of the quasi-identifiers; whoever knows its value of somebody can use it" in shown
+    assert 'delete its line roles = "proposed"' in shown
     protect = ["protect", source, "--schema", "start.toml", "--k", "5"]
     assert run([*protect, "-o", "out"]) == 0
     shown = capsys.readouterr()

@@ -91,7 +91,7 @@ def inspect(
     lines = [f"{counted(facts['rows'], 'record')}, {counted(len(rows), 'column')}", ""]
     by_unit = any(column["role"] == "unit" for column in facts["columns"])
     unique = "of one unit only" if by_unit else "unique"
-    lines += table_lines(("column", "type", "distinct", unique, "suggested role", "because"), rows)
+    lines += table_lines(("column", "type", "distinct", unique, "suggested role", "because"), rows, whole_last=True)
     lines += ["", *_standing_out(facts)]
     lines += [
         f"read: {key} = {_shown(facts['read'][key])} ({why})"

@@ -197,11 +197,12 @@ def notices_in_commands() -> Iterator[None]:
         yield
 
 
-def table_lines(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """Columns under each other, the first to the left and numbers to the right."""
+def table_lines(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]], *, whole_last: bool = False) -> list[str]:
+    """Columns under each other, the first to the left and numbers to the right; long cells are cut, but not of a `whole_last`."""
     from sfumato.report.markup import shorten
 
-    cells = [tuple(shorten(cell, 60) for cell in row) for row in (heads, *rows)]
+    last = len(heads) - 1 if whole_last else len(heads)
+    cells = [tuple(shorten(cell, 60) if i < last else cell for i, cell in enumerate(row)) for row in (heads, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
     return [
         "  ".join(
