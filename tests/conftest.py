@@ -10,16 +10,17 @@ import io
 import os
 import pickle
 import pkgutil
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, NoReturn
 
 import pytest
 from hypothesis import settings
 
 from tests import services
+from tests.covering import leave_to_stress
 
 _SMALL_FILE = 1_000_000
 UNDER_CI = os.environ.get("CI") == "true"
@@ -33,6 +34,24 @@ settings.load_profile("sfumato")
 if "PYTEST_XDIST_WORKER" in os.environ:
     for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(threads, "1")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def engines_of_several_workers_have_a_thread_each() -> Iterator[None]:
+    """DuckDB starts a thread for every core with every connection, which takes a third of the time of a small question."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    import duckdb
+
+    connect = duckdb.connect
+
+    def alone(database: str = ":memory:", read_only: bool = False, config: dict[str, Any] | None = None) -> Any:
+        return connect(database, read_only, {"threads": 1, **(config or {})})
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(duckdb, "connect", alone)
+        yield
 
 
 def unavailable(reason: str) -> NoReturn:
@@ -68,8 +87,57 @@ def equal_figures_are_drawn_once() -> Iterator[None]:
             figures_of = [name for name, each in own.items() if getattr(each, "__annotations__", {}).get("return") == "str"]
             for name in figures_of if found.name in own else ():
                 if not name.startswith("_"):
-                    patch.setattr(module, name, _once(own[name]))
+                    draw = _once(own[name])
+                    patch.setattr(module, name, _unarranged(module, draw) if found.name in _OF_OWNERS else draw)
         yield
+
+
+@functools.cache
+def _equal_texts_are_measured_once() -> None:
+    """How wide a text is follows from its font, and every drawing measures the same hundred texts anew."""
+    from matplotlib.backends.backend_agg import RendererAgg
+    from matplotlib.textpath import TextToPath
+
+    def once(measure: Callable[..., Any]) -> Callable[..., Any]:
+        sizes: dict[object, Any] = {}
+
+        def remembered(drawing: Any, text: str, font: Any, ismath: Any) -> Any:
+            key = (text, hash(font), ismath, getattr(drawing, "dpi", None))
+            if key not in sizes:
+                sizes[key] = measure(drawing, text, font, ismath)
+            return sizes[key]
+
+        return remembered
+
+    for kind in (RendererAgg, TextToPath):
+        kind.get_text_width_height_descent = once(kind.get_text_width_height_descent)
+
+
+#: Their figures stand in the cards of owners alone, one of each in every card.
+_OF_OWNERS = ("distributions", "tradeoff")
+
+
+def _unarranged(module: ModuleType, draw: Callable[..., str]) -> Callable[..., str]:
+    """A figure with all its marks, whose names are left as they are: to place them so that none hides another takes three more
+    drawings, and is looked at in tests/report."""
+    from sfumato.report.figures import drawing
+
+    @contextmanager
+    def bare_board(*size: float) -> Iterator[drawing.Board]:
+        with drawing.board(*size) as drawn:
+            drawn.figure.set_layout_engine("none")
+            yield drawn
+
+    @functools.wraps(draw)
+    def without(*given: Any, **named: Any) -> str:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(drawing, "_keep_ticks_apart", lambda figure: None)
+            patch.setattr(module, "board", bare_board)
+            patch.setattr(module, "fit_titles", _titles, raising=False)
+            patch.setattr(module, "place_labels", lambda *given, **named: None, raising=False)
+            return draw(*given, **named)
+
+    return without
 
 
 def _once(draw: Callable[..., str]) -> Callable[..., str]:
@@ -86,10 +154,16 @@ def _once(draw: Callable[..., str]) -> Callable[..., str]:
             return draw(*given, **named)
         key = content.getvalue()
         if key not in drawn:
+            _equal_texts_are_measured_once()
             drawn[key] = draw(*given, **named)
         return drawn[key]
 
     return remembered
+
+
+def _titles(axes: Iterable[Any], texts: Iterable[str]) -> None:
+    for panel, text in zip(axes, texts, strict=True):
+        panel.set_title(text)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -153,11 +227,14 @@ def pytest_collection_finish() -> None:
     what a test has just made."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 10, 10)
+    gc.set_threshold(50_000, 20, 30)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of one heavy service on one worker, so that each service starts once."""
+    """Keep the tests of one heavy service on one worker, so that each service starts once; leave to `make stress` what says
+    little more than the rest."""
+    leave_to_stress(items)
     for item in items:
         for service in ("spark", "e2e"):
             if item.get_closest_marker(service):

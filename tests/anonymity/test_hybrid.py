@@ -365,6 +365,7 @@ def test_a_class_is_a_cloaking_rectangle() -> None:
 # From a table to a verified release ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("taxonomy", [True, False])
 @pytest.mark.parametrize("format", ["parquet", "csv"])
 def test_a_release_is_certified_saved_and_verified(tmp_path: Path, taxonomy: bool, format: Any) -> None:

@@ -263,6 +263,7 @@ def test_the_default_is_within_five_per_cent_of_the_best_single_search(
         assert reached <= defaults.WORSE * defaults.shown_range(people, search.run(people, promises)), label
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("free", [{}, {"ages": True}, {"ages": True, "postcodes": True}], ids=["declared", "ages", "numbers"])
 def test_on_generated_people_the_default_is_within_five_per_cent_too(free: dict[str, bool], k: int) -> None:

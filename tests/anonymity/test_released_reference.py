@@ -29,6 +29,7 @@ def small_table(seed: int) -> sf.Microdata:
     return sf.read(pa.table(columns), sf.Schema(dataset="d", unit="record", columns=_COLUMNS))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("distance", ["ordered", "equal", "kl"])
 @pytest.mark.parametrize("search", [sf.Lattice(suppression=0.6), sf.Mondrian(), sf.LocalRecoding(suppression=0.6)], ids=str)
 def test_closeness_to_the_released_rows_is_never_rejected_by_the_verifier(search: object, distance: str) -> None:

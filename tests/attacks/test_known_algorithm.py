@@ -96,6 +96,7 @@ def without_need(search: Any, guarantees: list[Any]) -> tuple[int, int]:
     return merged, needless
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("guarantees", MIXTURES, ids=["half sick", "half of any", "two diseases"])
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda search: type(search).__name__)
 def test_these_searches_never_merge_people_who_were_fine_apart(search: Any, guarantees: list[Any]) -> None:

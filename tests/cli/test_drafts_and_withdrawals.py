@@ -98,7 +98,8 @@ def test_a_release_is_withdrawn_by_the_id_that_is_listed(
     assert told["withdrawn"]["reason"] == WHY and told["hash"].startswith(named[:16])
     assert [entry["kind"] for entry in as_json(["ledger", "show"], capsys)["entries"]] == ["release", "withdrawal"]
     assert run(["ledger", "verify"]) == 0 and run(["verify", "out", "--ledger", "sfumato-ledger.db"]) == 1
-    capsys.readouterr()
+    shown = capsys.readouterr().out
+    assert "verdict   warning: its owner withdrew this release" in shown and "NOT keep" not in shown
     assert run([*PROTECT, "--k", "3"]) == 0
     assert "notice    withdrawn: the owner states that 1 other release of this data set" in capsys.readouterr().out
     assert as_json(["verify", "out", "--ledger", "sfumato-ledger.db"], capsys)["withdrawn"] == [told["hash"]]

@@ -14,8 +14,8 @@ import pytest
 from sfumato.cli.main import run
 from sfumato.cli.output import conclude
 from sfumato.core.certificate import Claim
-from sfumato.report.headline import Headline, breaks_together
-from sfumato.workflow.verdicts import DRAFT, attack_verdict, by_gain
+from sfumato.report.headline import DRAFT, Headline, breaks_together
+from sfumato.workflow.verdicts import attack_verdict, by_gain
 from tests.faults.forging import change, rewrite
 from tests.faults.test_forged_folders import card_again
 from tests.workflow.people import files
@@ -61,9 +61,8 @@ def test_a_sensitive_column_without_a_promise_is_a_warning_before_and_after(
     shown = capsys.readouterr()
     assert shown.err.startswith("warning: nothing is promised about 'disease', which is sensitive")
     assert shown.out.startswith("verdict   warning: ") and "warning   nothing is promised about 'disease'" in shown.out
-    answer = told([*PROTECT, "-o", "again", "--strict"], capsys, 1)
-    assert answer["verdict"] == "warning" and "'disease'" in answer["warnings"][0]
-    assert (place / "again" / "public" / "certificate.json").is_file()  # what is strict is how it ends
+    answer = told([*PROTECT, "-o", "again"], capsys, 0)
+    assert answer["verdict"] == "warning" and "'disease'" in answer["warnings"][0] and answer["unpromised"] == ["disease"]
     assert run(["verify", "out"]) == 0 and run(["verify", "out", "--strict"]) == 1
     assert told(["inspect", "people.csv"], capsys, 0)["warnings"][0].startswith("'disease' looks sensitive")
 
@@ -85,7 +84,46 @@ def test_a_mask_without_a_guarantee_promises_nothing(place: Path, capsys: pytest
     assert "safe" not in shown
     assert run(["verify", "out"]) == 1
     assert headline(capsys)[0].startswith("verdict   no promise: ")
-    assert run([*mask, "--overwrite", "--strict"]) == 1
+    nothing_left(place, [*mask, "-o", "strict"], capsys, "nothing is guaranteed about this release")
+
+
+def nothing_left(place: Path, command: list[str], capsys: pytest.CaptureFixture[str], reason: str) -> None:
+    """Somebody strict gets the reason, and neither a folder nor an entry."""
+    books = {book: book.read_bytes() for book in place.glob("*.db")}
+    capsys.readouterr()
+    assert run([*command, "--strict"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "" and "nothing was written or entered" in shown.err and reason in shown.err
+    assert not (place / "strict").exists()
+    with_entries = {book: book.read_bytes() for book in place.glob("*.db")}
+    assert with_entries == books
+
+
+def test_somebody_strict_gets_nothing_but_what_is_kept(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nothing_left(place, [*PROTECT, "-o", "strict"], capsys, "nothing is promised about 'disease'")
+    assert run([*WHOLE, "-o", "first"]) == 0
+    other = ["protect", "people.csv", "--schema", "people.toml", "--method", "Mondrian", "--k", "5", "--l", "disease=2"]
+    nothing_left(place, [*other, "-o", "strict"], capsys, "together with earlier releases the promise is broken")
+    answer = told([*other, "-o", "strict"], capsys, 0)
+    assert answer["verdict"] == "warning"
+
+
+def test_many_sensitive_columns_are_one_warning_that_names_them(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = [f"answer {number}" for number in range(15)]
+    Path("many.csv").write_text("\n".join([",".join(["sex", *names]), *[",".join(["f", *"0" * 7, *"1" * 8])] * 20]) + "\n")
+    columns = "".join(f'[columns.\'{name}\']\nrole = "sensitive"\ntype = "integer"\n' for name in names)
+    Path("many.toml").write_text(f'dataset = "many"\nunit = "record"\n[columns.sex]\nrole = "quasi"\ntype = "string"\n{columns}')
+    command = ["protect", "many.csv", "--schema", "many.toml", "--k", "5", "--l", "answer 3=1"]
+    assert run([*command, "-o", "out"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err.count("nothing is promised about") == shown.out.count("nothing is promised about") == 1
+    assert "15 sensitive columns" in shown.out and all(f"'{name}'" in shown.out for name in names)
+    answer = told(["verify", "out"], capsys, 0)
+    assert (
+        sorted(answer["unpromised"]) == sorted(names)
+        and sum("nothing is promised about" in each for each in answer["warnings"]) == 1
+    )
+    assert Path("out/public/card.html").read_text().count("Nothing is promised about") == 1
 
 
 def test_earlier_releases_that_break_the_promise_turn_the_headline(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,7 +269,8 @@ def test_a_private_artefact_has_a_verdict(place: Path, capsys: pytest.CaptureFix
     capsys.readouterr()
     assert run([*publish, "-o", "hist", "--strict"]) == 0
     assert headline(capsys)[0].startswith("verdict   kept: 1 promise kept by how the result was made")
-    assert run([*publish, "-o", "seeded", "--seed", "1", "--strict"]) == 1
+    nothing_left(place, [*publish, "-o", "strict", "--seed", "1"], capsys, "made with a seed")
+    assert run([*publish, "-o", "seeded", "--seed", "1"]) == 0
     assert headline(capsys)[0].startswith("verdict   warning: ")
     assert run(["verify", "hist", "--ledger", "sfumato-ledger.db", "--strict"]) == 0
     assert run(["verify", "hist", "--strict"]) == 1  # it rests on its maker
@@ -282,6 +321,7 @@ def test_a_maker_who_leaves_notices_out_does_not_get_a_better_verdict(place: Pat
 
 def test_promises_that_every_table_keeps_are_none(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for empty in (["--l", "disease=1"], ["--t", "disease=1"]):
-        assert run([*PROTECT, *empty, "--strict", "--no-ledger", "-o", "empty", "--overwrite"]) == 1
+        nothing_left(place, [*PROTECT, *empty, "-o", "strict"], capsys, "promises nothing: every table keeps it")
+        assert run([*PROTECT, *empty, "--no-ledger", "-o", "empty", "--overwrite"]) == 0
         shown = capsys.readouterr()
         assert "promises nothing: every table keeps it" in shown.out and "nothing is promised about 'disease'" in shown.out

@@ -95,6 +95,7 @@ def shown(people: sf.Microdata, mask: Mask, seed: int = 1) -> ShownRows:
     return ShownRows(table, released_schema(people.schema, table), masked.transparency)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("setting", [name for name in MORE if is_shown(MORE[name]())])
 def test_rows_never_disprove_the_parameters_they_were_made_with(setting: str, missing: float) -> None:

@@ -70,7 +70,7 @@ def expected() -> dict[Any, Any]:
 def test_every_search_recodes_alike(on_engine: OpenTable, expected: dict[Any, Any]) -> None:
     data = Microdata(on_engine(people()), SCHEMA)
     for name in sorted(SEARCHES):
-        for search in variants(name)[:2]:
+        for search in variants(name)[: 1 if data.relation.engine == "spark" else 2]:
             outcome = search.run(data, ASKED)
             loss, released = expected[repr(search)]
             assert outcome.details["loss"] == pytest.approx(loss, abs=1e-12), search
@@ -78,8 +78,9 @@ def test_every_search_recodes_alike(on_engine: OpenTable, expected: dict[Any, An
 
 
 def test_protect_gives_the_same_table(on_engine: OpenTable) -> None:
+    """Spark takes seconds for each: what it counts is compared above for every search, and published here for every third."""
     here, there = Microdata(MemoryRelation(people()), SCHEMA), Microdata(on_engine(people()), SCHEMA)
-    for name in sorted(SEARCHES):
+    for name in sorted(SEARCHES)[:: 3 if there.relation.engine == "spark" else 1]:
         first, second = (sf.protect(data, ASKED, SEARCHES[name](), seed=1) for data in (here, there))
         assert first.data.schema == second.data.schema, name
         assert first.data.equals(second.data), name

@@ -79,7 +79,7 @@ def test_every_guarantee_is_drawn() -> None:
 
 @pytest.mark.parametrize("kind", sorted(GUARANTEES))
 @pytest.mark.parametrize("name", sorted(SEARCHES))
-@settings(max_examples=examples(5))
+@settings(max_examples=examples(3))
 @given(data=st.data())
 def test_a_release_is_accepted_by_the_verifier_or_refused_with_a_reason(name: str, kind: str, data: st.DataObject) -> None:
     table = data.draw(people(units=data.draw(st.booleans())))
@@ -87,7 +87,7 @@ def test_a_release_is_accepted_by_the_verifier_or_refused_with_a_reason(name: st
 
 
 @pytest.mark.parametrize("name", sorted(SEARCHES))
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(12))
 @given(data=st.data())
 def test_a_mixture_of_guarantees_is_accepted_or_refused(name: str, data: st.DataObject) -> None:
     table = data.draw(people(units=data.draw(st.booleans())))

@@ -67,7 +67,7 @@ def test_the_published_trends_come_out_on_the_real_shells(data_dir: Path, monkey
 
 
 #: Masks of each kind, the mildest and the harshest of them: learners take most of the time.
-LEARNT = {"Original", "Noise 10", "RS p-dist 10", "CBFS k=25", "CBFS 2-sen k=25", "CBFS 3-div k=25"}
+LEARNT = {"Original", "RS p-dist 10", "CBFS k=25", "CBFS 2-sen k=25", "CBFS 3-div k=25"}
 
 
 @pytest.mark.data

@@ -20,7 +20,7 @@ from tests.workflow.people import files, people, release
 
 ROOT = Path(__file__).resolve().parents[2]
 #: At how many moments of its work the process that saves is killed.
-KILLS = 10
+KILLS = 7
 _PATIENCE = 120.0
 # Ready means that signals are taken: one that comes earlier ends Python and not the command.
 READY = (

@@ -129,6 +129,7 @@ def exchanged(public: Path, column: str, text: str) -> None:
 TEXTS = ("[3, 4)", "Ada HIV", "Ada has HIV", "1990-01-01 … 1950-01-01", "[90, 1)", "land … sea", "[a, b)")
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize(
     ("base", "column"),

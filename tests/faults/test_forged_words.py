@@ -257,6 +257,7 @@ def test_one_set_written_in_two_ways_is_no_diversity(guarantee: Any) -> None:
     assert not sf.check(people.table(), people.schema, [guarantee]).holds
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("role", ["quasi", "sensitive", "plain"])
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
 def test_the_order_of_items_in_the_source_does_not_leave(tmp_path: Path, role: Any, engine: Any) -> None:

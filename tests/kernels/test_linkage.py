@@ -76,6 +76,7 @@ def test_the_nearest_point_equals_comparing_every_pair(drawn: tuple[np.ndarray, 
         assert ties[row] == sum(d <= min(found) + room for d in found)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("width", [1, 3, 8, 20])
 @pytest.mark.parametrize("noise", [0.01, 0.5, 3.0])
 def test_continuous_and_microaggregated_files_equal_brute_force(width: int, noise: float) -> None:

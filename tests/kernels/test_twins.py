@@ -38,7 +38,7 @@ def test_every_kernel_is_compared() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(KERNELS))
-@settings(max_examples=examples(25))
+@settings(max_examples=examples(15))
 @given(data=st.data())
 def test_compiled_numpy_and_plain_python_give_the_same_numbers(
     machine_code: dict[str, Any], name: str, data: st.DataObject

@@ -341,6 +341,7 @@ def test_a_part_of_a_log_normal_law_begins_where_the_law_does() -> None:
     assert cells.left.min() > 0.55 and cells.width[np.argmin(cells.left)] < 0.05
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("whole", [True, False])
 @pytest.mark.parametrize(
     "mask",
@@ -364,6 +365,7 @@ def test_whole_numbers_become_real_ones_only_where_that_is_asked(mask: Mask, who
         assert np.allclose(numbers(answer, "age"), numbers(here, "age"), rtol=1e-12, atol=0, equal_nan=True)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("step", [11, 13, 365, 1_000_000_007, 0.25, 0.11, 30.5])
 @pytest.mark.parametrize("offset", [0.0, 5.0])
 def test_noise_that_rounding_takes_back_is_refused_whatever_the_grid(step: float, offset: float) -> None:

@@ -46,6 +46,12 @@ _PAGE = """
     if (getComputedStyle(cell).overflowWrap === 'anywhere') found.push(['words may be broken', cell.textContent.slice(0, 60)]);
     if (cell.scrollWidth > cell.clientWidth + 1) found.push(['runs out of its cell', cell.textContent.slice(0, 60)]);
   }
+  for (const table of document.querySelectorAll('.scroll:not(.drawing)'))
+    if (table.scrollWidth > table.clientWidth) found.push(['a table scrolls sideways', table.getAttribute('aria-label')]);
+  for (const cell of document.querySelectorAll('.scroll td')) {  // where rows are lists, no number stands without its name
+    const label = getComputedStyle(cell, '::before').content, stacked = getComputedStyle(cell).display === 'block';
+    if (stacked && !label.includes(cell.dataset.label)) found.push(['no label', cell.textContent]);
+  }
   for (const region of document.querySelectorAll('.scroll'))
     if (region.getBoundingClientRect().right > page.clientWidth + 1) found.push(['a region beyond the screen']);
   return found;

@@ -219,9 +219,12 @@ def test_the_boxes_would_show_a_fault(open_card: Any) -> None:
     texts = "<text x='80' y='9'>clipped</text><text y='9'>one</text><text y='9'>two</text>"
     svg = f"<figure><svg viewBox='0 0 90 20' width='90'>{texts}</svg>"
     cell = "<table><tr><td style='overflow-wrap: anywhere'>word</td></tr></table><p style='width: 9rem; white-space: nowrap'>"
+    wide = f"<table><td style='display: block' data-label=k>{'wide' * 99}</table>"
+    cell = f"<div class=scroll style='overflow: auto'>{wide}</div>{cell}"
     shown = open_card(f"<!DOCTYPE html><body>{svg}</figure>{cell}{'cut ' * 40}</p></body>", width=360)
     found = {fault[0] for fault in faults(shown.page)}
     assert {"clipped", "overlap", "words may be broken", "cut", "the page scrolls sideways"} <= found
+    assert {"a table scrolls sideways", "no label"} <= found
 
 
 def test_marks_have_tooltips(open_card: Any) -> None:
@@ -250,10 +253,10 @@ def test_the_style_sheet_is_read_to_its_last_rule(open_card: Any) -> None:
     assert card.page.evaluate(rules) == STYLE.count("{")
 
 
-def test_no_table_of_an_ordinary_card_needs_scrolling(open_card: Any) -> None:
-    card = open_card(content())
-    hidden = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth).length"
-    assert card.page.evaluate(hidden) == 0
+def test_on_a_telephone_a_row_is_a_list_and_on_a_desk_a_row(open_card: Any) -> None:
+    tall = "[...document.querySelector('#card .scroll tbody tr').children].map(e => e.getBoundingClientRect().top)"
+    desk, telephone = (open_card(content(), width=width).page.evaluate(tall) for width in (1000, 360))
+    assert len(set(desk)) == 1 and telephone == sorted(set(telephone)) and len(telephone) == len(desk)
 
 
 def test_paper_is_white_though_the_screen_is_dark(open_card: Any) -> None:
@@ -280,7 +283,7 @@ def comparison() -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scheme", "width"), [SCREENS[0], SCREENS[3]])
+@pytest.mark.parametrize(("scheme", "width"), [SCREENS[0], SCREENS[3], ("light", 1200)])
 def test_the_comparison_page_can_be_read_by_everybody(open_card: Any, scheme: str, width: int) -> None:
     shown = open_card(comparison(), scheme=scheme, width=width)
     assert shown.console == [] and shown.requests == [shown.address]

@@ -70,7 +70,7 @@ def test_a_table_has_a_caption_and_headers() -> None:
     made = table("a <caption>", ("x", "y"), [("r", 1)]).source
     assert "<caption>a &lt;caption&gt;</caption>" in made
     assert '<th scope="col">x</th>' in made
-    assert '<th scope="row">r</th><td>1</td>' in made
+    assert '<th scope="row">r</th><td data-label="y">1</td>' in made
     assert table("none", ("x",), []).source == ""
 
 

@@ -29,6 +29,7 @@ def same_release(data: Microdata, method: Any) -> None:
 METHODS = [sf.Lattice(suppression=0.05), sf.LocalRecoding(), sf.Mondrian(ranges_everywhere=True)]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_files_in_duckdb(tmp_path: Path, ending: str, method: Any) -> None:

@@ -86,6 +86,7 @@ def alone_with(value: str) -> Microdata:
     return sf.read(rows, sf.Schema(dataset="d", unit="record", columns=columns))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("reference", ["released", "input"])
 @pytest.mark.parametrize(
     "promise", [sf.TCloseness(0.9, "disease"), sf.BetaLikeness(9, "disease"), sf.DeltaDisclosure(9, "disease")]

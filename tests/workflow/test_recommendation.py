@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sfumato as sf
-from sfumato.workflow.comparing.draws import margin, told_apart
+from sfumato.workflow.comparing.draws import margin, told_apart, widened
 from sfumato.workflow.comparing.grid import method_of, usual_methods
 from sfumato.workflow.comparing.measuring import Point
 from tests.measures.mixed_people import all_quasi, survey
@@ -37,6 +37,25 @@ def test_every_method_is_drawn_several_times(comparison: Any) -> None:
     assert noise.gain == pytest.approx(np.mean([gain for gain, _ in noise.draws]))
     assert recoded.guaranteed and mdav.guaranteed and not noise.guaranteed
     assert noise.drawn and not mdav.drawn and not recoded.drawn
+
+
+def test_a_search_has_no_margin_and_measuring_it_has(comparison: Any) -> None:
+    noise, _, _, recoded, _ = comparison.points
+    recoded = dataclasses.replace(
+        recoded, draws=((0.1, 0.2), (0.12, 0.2), (0.11, 0.21), (0.1, 0.2))
+    )  # cells, measured four times
+    assert recoded.margins == (0.0, 0.0) and recoded.measured_within[0] > 0 and noise.measured_within == noise.margins
+    both = dataclasses.replace(comparison, points=(recoded, noise))
+    assert ["±" in line for line in both.lines() if recoded.label in line or noise.label in line] == [False, True]
+    alone = dataclasses.replace(comparison, points=(recoded,))
+    assert any(reason.startswith("The method draws nothing, but measuring its cells does") for reason in alone.reasons)
+
+
+def test_bounds_by_few_draws_are_said_to_be_wide(comparison: Any) -> None:
+    """Beside the interval of a known deviation, which very many draws come to."""
+    alone = dataclasses.replace(comparison, points=(comparison.points[0],))
+    assert any("make these bounds 1.8 times as wide as many would" in reason for reason in alone.reasons)
+    assert widened(20) < 1.1 and widened(4) == pytest.approx(3.182446 * 1.25**0.5 / 1.959964, rel=1e-6)
 
 
 def test_the_margin_holds_a_new_draw() -> None:

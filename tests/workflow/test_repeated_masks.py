@@ -53,6 +53,7 @@ SHOWN = "is published as it is in 1 of the releases"
 UNSUMMED = f"was not added up: {ADDS_UP}"
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("newest", [True, False])
 @pytest.mark.parametrize(
     ("repeated", "other", "column", "words"),

@@ -138,6 +138,7 @@ def refused(
     assert not list((place / "private").iterdir())
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("parts", [1, 4])
 def test_grouped_files_measure_as_their_rows_do(tmp_path: Path, writer: str, parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,6 +406,7 @@ def pseudonym(number: int) -> str:
     return "".join(ALPHABET[(number >> (5 * i)) % 32] for i in range(26))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("unit", [False, True])
 @pytest.mark.parametrize("people", [12, 400, 100_000])
 def test_pseudonyms_that_tie_records_are_found_with_bounded_memory(

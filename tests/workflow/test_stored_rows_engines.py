@@ -68,7 +68,7 @@ def test_from_postgres_to_a_folder(search: str, tmp_path: Path, expected: Any, p
 
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("search", ["lattice", pytest.param("mondrian", marks=pytest.mark.stress)])
 def test_from_spark_to_a_folder(search: str, tmp_path: Path, expected: Any, spark: Any) -> None:
     frame = spark.createDataFrame(shuffled(table(1_500), 3).to_pandas()).repartition(3)
     check(sf.read(frame, DESCRIBED), search, tmp_path / "out", expected)

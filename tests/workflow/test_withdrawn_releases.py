@@ -14,6 +14,7 @@ from sfumato.ledger import LossAmount
 from sfumato.workflow.earlier.comparing import NONE_COUNTS
 from sfumato.workflow.earlier.withdrawn import withdrawn_in_words
 from sfumato.workflow.publishing.publish import publish
+from sfumato.workflow.verdicts import verification_verdict
 from tests.workflow.people import people
 
 WHY = "a role was wrong; the folder was deleted unread"
@@ -86,12 +87,25 @@ def test_what_is_released_again_after_a_withdrawal_counts(book: Path) -> None:
     assert made(book, 4).certificate.composition["earlier_releases"] == 1
 
 
-def test_the_folder_of_a_withdrawn_release_is_refused_by_its_ledger(book: Path) -> None:
+def test_the_folder_of_a_withdrawn_release_is_called_withdrawn_by_its_ledger(book: Path) -> None:
     first = made(book, 5)
     assert first.verify(ledger=book).verdict == "keeps"
     withdraw(book, first)
     found = first.verify(ledger=book)
-    assert found.verdict == "does not keep" and "the ledger states that it was never given away" in found.explain()
+    assert found.verdict == "withdrawn" and not found.accepted and not found.holds
+    headline = verification_verdict(found)
+    assert headline.word == "warning" and headline.reason.startswith("its owner withdrew this release")
+    assert "NOT" not in found.explain() and "WITHDRAWN   withdrawal: " in found.explain()
+    assert any(finding.check == "card" and finding.passed for finding in found.findings)  # the rest is looked at as ever
+
+
+def test_the_rows_of_a_withdrawn_release_must_still_be_its_own(book: Path, tmp_path: Path) -> None:
+    first = made(book, 5)
+    folder = first.save(tmp_path / "out")
+    withdraw(book, first)
+    certificate = folder / "public" / "certificate.json"
+    certificate.write_text(certificate.read_text().replace("KAnonymity", "KAnonimity"))
+    assert sf.verify(folder, ledger=book).verdict == "does not keep"
 
 
 def test_certificates_from_before_a_withdrawal_stay_right(book: Path) -> None:

@@ -91,7 +91,7 @@ def inspect(
     lines = [f"{counted(facts['rows'], 'record')}, {counted(len(rows), 'column')}", ""]
     by_unit = any(column["role"] == "unit" for column in facts["columns"])
     unique = "of one unit only" if by_unit else "unique"
-    lines += table_lines(("column", "type", "distinct", unique, "suggested role", "because"), rows)
+    lines += table_lines(("column", "type", "distinct", unique, "suggested role", "because"), rows, whole_last=True)
     lines += ["", *_standing_out(facts)]
     lines += [
         f"read: {key} = {_shown(facts['read'][key])} ({why})"
@@ -107,21 +107,31 @@ def inspect(
     if kept is not None:
         lines += ["", f"'{kept}' exists already and was kept; --schema-out names another file, --overwrite replaces it"]
     sensitive = [column["name"] for column in facts["columns"] if column["role"] == "sensitive"]
-    facts["warnings"] = [_sensitive(name) for name in sensitive]
+    facts["warnings"] = _sensitive(sensitive)
     lines += [f"warning: {each}" for each in facts["warnings"]]
     if schema_out is not None:
         several = [column["name"] for column in facts["columns"] if column["role"] == "sensitive" and column["distinct"] > 1]
         promises = ["--k", "5", *(word for name in several for word in ("--l", f"{name}=2"))]
         command = ["sfumato", "protect", without_secrets(source), *of_table, "--schema", schema_out, *promises]
-        lines += ["", f"wrote {schema_out}; check every role in it, then: {shlex.join(command)}"]
+        read = 'check every role in it, delete its line roles = "proposed", then'
+        lines += ["", f"wrote {schema_out}; {read}: {shlex.join(command)}"]
     answer(facts, lines, json)
 
 
-def _sensitive(name: str) -> str:
-    return (
-        f"'{name}' looks sensitive, and k-anonymity promises nothing about it: promise something about it as well, such as "
-        f"--l '{name}=2'"
-    )
+def _sensitive(names: list[str]) -> list[str]:
+    """One warning, however many columns look sensitive."""
+    if not names:
+        return []
+    if len(names) == 1:
+        return [
+            f"'{names[0]}' looks sensitive, and k-anonymity promises nothing about it: promise something about it as well, "
+            f"such as --l '{names[0]}=2'"
+        ]
+    listed = ", ".join(f"'{name}'" for name in names)
+    return [
+        f"{len(names):,} columns look sensitive ({listed}), and k-anonymity promises nothing about them: promise something about "
+        f"each as well, such as --l '{names[0]}=2' for the first"
+    ]
 
 
 def _shown(value: Any) -> str:

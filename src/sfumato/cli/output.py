@@ -30,6 +30,16 @@ NOWHERE = "standard output is closed, so there is nowhere to print the result. S
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 Strict = Annotated[bool, typer.Option("--strict", help="End with 1 unless the verdict is `kept`: warnings count as failures.")]
 
+#: The same where something is made: it is refused before anything is written.
+StrictlyMade = Annotated[
+    bool,
+    typer.Option(
+        "--strict",
+        help="Refuse (1) before anything is written, entered or charged, unless the verdict will be `kept`: warnings count as "
+        "failures. What others enter in the ledger at that very moment shows only afterwards, and the command ends with 1.",
+    ),
+]
+
 
 def say(lines: str | Iterable[str]) -> None:
     """Print lines; control characters in them are made visible."""
@@ -187,11 +197,12 @@ def notices_in_commands() -> Iterator[None]:
         yield
 
 
-def table_lines(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """Columns under each other, the first to the left and numbers to the right."""
+def table_lines(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]], *, whole_last: bool = False) -> list[str]:
+    """Columns under each other, the first to the left and numbers to the right; long cells are cut, but not of a `whole_last`."""
     from sfumato.report.markup import shorten
 
-    cells = [tuple(shorten(cell, 60) for cell in row) for row in (heads, *rows)]
+    last = len(heads) - 1 if whole_last else len(heads)
+    cells = [tuple(shorten(cell, 60) if i < last else cell for i, cell in enumerate(row)) for row in (heads, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(heads))]
     return [
         "  ".join(

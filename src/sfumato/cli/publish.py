@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,7 +11,7 @@ from sfumato.cli.dry_run import Draft, DryRun, print_cost_of_artefact, refuse_dr
 from sfumato.cli.help import PUBLISH, add
 from sfumato.cli.keys import propose
 from sfumato.cli.ledger import DEFAULT, Place, ledger_name
-from sfumato.cli.output import Json, Quiet, Strict, answer, conclude, shown_progress
+from sfumato.cli.output import Json, Quiet, StrictlyMade, answer, conclude, shown_progress
 from sfumato.cli.query import (
     NOTHING,
     Analyst,
@@ -30,6 +30,9 @@ from sfumato.cli.reading import reads_a_table
 from sfumato.cli.usage import Misuse
 from sfumato.core.owner_files import parse_toml
 from sfumato.core.plain_data import PlainDict
+
+if TYPE_CHECKING:
+    from sfumato.dp.session import Session
 
 
 def register(app: typer.Typer) -> None:
@@ -64,7 +67,7 @@ def publish(
     dry_run: DryRun = False,
     draft: Draft = False,
     listed: Annotated[bool, typer.Option("--list", help="List the algorithms with their parameters.")] = False,
-    strict: Strict = False,
+    strict: StrictlyMade = False,
     json: Json = False,
     quiet: Quiet = False,
     *,
@@ -89,10 +92,21 @@ def publish(
     if dry_run:
         print_cost_of_artefact(session.release_cost(algorithm), session, ledger, json)
         return
+    if strict:
+        _refuse_what_is_warned_about(session, seed)
     with shown_progress(json, quiet) as progress:
         outcome = session.release(algorithm, for_owner=True, progress=progress)
     release = publish_outcome(session, outcome, output, format, sign, overwrite)
     _print_release(release, session.remaining(), output, ledger, sign, json, strict)
+
+
+def _refuse_what_is_warned_about(session: Session, seed: object) -> None:
+    """Before the charge: a seed, and earlier charges that the loss does not cover, weaken whatever is made."""
+    from sfumato.report.headline import DEMONSTRATION, Headline, refuse_all_but_kept
+
+    earlier = [] if session.ledger is None else map(str, session.ledger.not_covered(session.dataset))
+    weaknesses = [*([] if seed is None else [DEMONSTRATION]), *earlier]
+    refuse_all_but_kept(Headline.of("kept", "", weaknesses))
 
 
 def _print_release(release: Any, left: Any, output: str, ledger: str, sign: str | None, json: bool, strict: bool) -> None:

@@ -77,7 +77,7 @@ def verify(
         **reading,
     )
     headline = verification_verdict(verification)
-    facts = {**verification.to_mapping(), "headline": headline.word}  # its own verdict is one of eight words
+    facts = {**verification.to_mapping(), "headline": headline.word}  # its own verdict is one of nine words
     findings = verification.explain().removesuffix(verification.sentence).splitlines()
     conclude(facts, findings, headline, json, strict=strict, failed=not verification.accepted)
 

@@ -11,7 +11,7 @@ import typer
 from sfumato.cli import defaults
 from sfumato.cli.help import CHECK, PUBLISH, add
 from sfumato.cli.keys import propose
-from sfumato.cli.output import Json, Quiet, Strict, complain, conclude, shown_progress, table_lines
+from sfumato.cli.output import Json, Quiet, Strict, StrictlyMade, complain, conclude, shown_progress, table_lines
 from sfumato.cli.reading import reads_a_table
 from sfumato.cli.usage import Misuse
 from sfumato.core.errors import ParameterError
@@ -138,7 +138,7 @@ def protect(
     engine: Annotated[
         str | None, typer.Option("--engine", help="Where a file is read: memory, or duckdb, which leaves its rows in it.")
     ] = None,
-    strict: Strict = False,
+    strict: StrictlyMade = False,
     json: Json = False,
     quiet: Quiet = False,
     *,
@@ -178,10 +178,10 @@ def protect(
     recipe = _recipe(source, {name: value for name, value in options.items() if value is not None}, json)
     if said is not None and len(said.methods) > 1 and not all(each.get("columns") for each in said.methods):
         recipe = _with_columns(recipe, said)
-    if not json:
+    if not json and not strict:  # what a strict run refuses for, it says once
         _warn_before(recipe)
     with shown_progress(json, quiet) as progress:
-        release = recipe.run(progress)
+        release = recipe.run(progress, strict=strict)
     from sfumato.report.summary import summary, summary_lines
     from sfumato.workflow.verdicts import release_verdict
 
@@ -243,13 +243,14 @@ def _with_columns(recipe: Recipe, said: Called) -> Recipe:
 
 
 def _warn_before(recipe: Recipe) -> None:
-    """What is known to be missing before the long work: a sensitive column about which nothing is promised."""
+    """What is known to be missing before the long work: sensitive columns about which nothing is promised, roles unread."""
     from sfumato.data.schema import Schema as Description
-    from sfumato.workflow.verdicts import unpromised
+    from sfumato.workflow.publishing.known_before import unpromised, unread
 
     place = Path(recipe.place(recipe.schema_file))
     if place.is_file():
-        for warning in unpromised(Description.load(place), recipe.guarantees()):
+        schema = Description.load(place)
+        for warning in [*unread(schema), *unpromised(schema, recipe.guarantees())]:
             complain(f"warning: {warning}")
 
 

@@ -91,18 +91,25 @@ def joined(children: Iterable[Child], separator: str = "") -> Html:
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Child]], *, row_headers: bool = True) -> Html:
-    """A table with a caption; the first cell of a row is its header. Empty without rows."""
+    """A table with a caption; the first cell of a row is its header. Empty without rows.
+
+    Each other cell carries the title of its column as `data-label`: a narrow screen shows a row as lines of label and value.
+    """
     body = []
     for row in rows:
         first, *rest = row
-        lead = element("th", first, scope="row") if row_headers else element("td", first)
-        body.append(element("tr", lead, *(element("td", cell) for cell in rest)))
+        lead = element("th", first, scope="row") if row_headers else _cell(first, head[0])
+        body.append(element("tr", lead, *map(_cell, rest, head[1:])))
     if not body:
         return Html("")
     header = element("thead", element("tr", *(element("th", title, scope="col") for title in head)))
     whole = element("table", element("caption", caption), header, element("tbody", *body))
-    # A wide table scrolls inside its own region, which must be reachable by keyboard.
+    # Where a page has no style of its own, as in a notebook, a wide table scrolls in its region, which the keyboard reaches.
     return element("div", whole, class_="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def _cell(content: Child, label: str) -> Html:
+    return element("td", content, data_label=label or None)
 
 
 def section(title: str, *children: Child) -> Html:

@@ -238,6 +238,7 @@ class Schema(Frozen):
     the id of the ledger that keeps the dataset's account, as `sfumato ledger grant` tells it: a session that charges another
     one warns. `read` says how the texts of the table are to be read, in whatever file or frame they are. `publication` is what
     the card of every release says about who publishes it and for what.
+    `roles="proposed"` says that `inspect` wrote the roles and nobody has confirmed them, which every release is warned about.
 
     >>> Schema(dataset="staff", unit="record", columns={"name": Column(role="identifier")}).each_record_is_a_unit
     True
@@ -250,6 +251,7 @@ class Schema(Frozen):
     read: ReadingField = PLAIN
     publication: Publication = NOTHING_SAID
     unlisted: Literal["refuse", "drop", "plain"] = "refuse"
+    roles: Literal["proposed", "confirmed"] = "confirmed"
     folder: str | None = Field(default=None, exclude=True)  # where hierarchy files are looked up
 
     def __repr__(self) -> str:
@@ -416,6 +418,8 @@ class Schema(Frozen):
         document["dataset"] = self.dataset
         if self.declared_unit is not None:
             document["unit"] = self.declared_unit
+        if self.roles == "proposed":
+            document["roles"] = self.roles
         if self.ledger is not None:
             document["ledger"] = self.ledger
         if self.unlisted != "refuse":

@@ -22,6 +22,11 @@ def schema_to_edit(
 ) -> str:
     """The schema as TOML; `reasons` by column, `of_reading` by key of `read`, `questions` where the owner has to choose."""
     lines = [f"dataset = {_text(schema.dataset)}"]
+    if schema.roles == "proposed":
+        lines += comment(
+            "Delete the next line when you have read the role of every column: until then each release is warned about."
+        )
+        lines.append(f"roles = {_text(schema.roles)}")
     if schema.declared_unit is not None:
         lines.append(f"unit = {_text(schema.declared_unit)}")
     lines += _read(schema, of_reading, questions)

@@ -16,8 +16,11 @@ from sfumato.report.wording import number, percentage, plain_name, sentence
 
 #: Components beside each other, so that the table fits a page.
 _ABREAST = 6
-#: Names of methods stay whole: a table that is wider than the screen scrolls inside its region.
-_WIDE = "header, main { max-width: 72rem; } tbody th { min-width: 12rem; } td:last-child { min-width: 7rem; }\n"
+#: Names of methods stay whole beside their numbers, and stand above them where there is no room for both.
+_WIDE = (
+    "header, main { max-width: 72rem; }\n"
+    "@media screen and (min-width: 46.01rem) { tbody th { min-width: 12rem; } td:last-child { min-width: 7rem; } }\n"
+)
 
 
 @dataclass(frozen=True)

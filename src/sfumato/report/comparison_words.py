@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from sfumato.workflow.comparing.compare import Comparison
     from sfumato.workflow.comparing.measuring import Point
 
+#: Bounds that are this many times as wide as those of many runs are said to be wide.
+_WIDE = 1.25
 #: A recommendation that leaves more than this share of the original's risk is given with a warning.
 _MUCH = 0.5
 #: How a command begins that publishes; whoever knows table and schema puts them in.
@@ -93,14 +95,19 @@ def _uncertainty(comparison: Comparison, chosen: Point) -> list[str]:
     if chosen.margins is None:
         return ["Each method was drawn once, so that nobody can say how much another draw would differ: use several runs."]
     sentences = []
-    if max(chosen.margins) > 0:
+    within = chosen.measured_within or chosen.margins
+    if max(within) > 0:
         another, times = ("A new draw has", "draws")
         if not chosen.drawn:
             another, times = ("The method draws nothing, but measuring its cells does: another measurement has", "measurements")
         sentences.append(
-            f"{another} a gain within ±{percent(chosen.margins[0])} and a loss within ±{percent(chosen.margins[1])} of "
+            f"{another} a gain within ±{percent(within[0])} and a loss within ±{percent(within[1])} of "
             f"these means with 95 %, by {chosen.runs} {times}."
         )
+        if (wide := chosen.widened) > _WIDE:
+            sentences.append(
+                f"So few {times} make these bounds {wide:.1f} times as wide as many would: --runs 20 (runs=20) narrows them."
+            )
     if comparison.alike:
         names = _listed([point.label for point in comparison.alike])
         sentences.append(

@@ -17,7 +17,7 @@ _PAGE = frozenset(
     "html head meta title style body a header main footer section h1 h2 h3 p ul ol li strong span table caption thead tbody "
     "tr th td dl dt dd div code figure figcaption".split()
 )
-_ON_A_PAGE = frozenset("lang charset http-equiv content name id class href aria-label scope role tabindex".split())
+_ON_A_PAGE = frozenset("lang charset http-equiv content name id class href aria-label scope role data-label tabindex".split())
 _SVG = {name.lower() for name in ELEMENTS}
 _SVG_ATTRIBUTES = {name.lower() for name in ATTRIBUTES} | {"xmlns"}
 _METAS = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sfumato.anonymity.pseudonyms import WARNING
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate, Claim
-from sfumato.core.errors import SfumatoError
+from sfumato.core.errors import GuaranteeNotMet, SfumatoError
 from sfumato.core.guarantees.base import ClassGuarantee, supposed_known
 from sfumato.core.guarantees.loss import RECORD
 from sfumato.core.params import build
@@ -38,13 +38,15 @@ class Headline:
     word: Word
     reason: str
     warnings: tuple[str, ...] = ()
+    #: Sensitive columns that nothing is promised about, of which one warning tells.
+    unpromised: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, word: Word, reason: str, warnings: list[str]) -> Headline:
-        """The verdict with these warnings: what is kept and warned about is a warning."""
+    def of(cls, word: Word, reason: str, warnings: list[str], about: Sequence[str] = ()) -> Headline:
+        """The verdict with these warnings: what is kept and warned about is a warning. Nothing is promised of columns `about`."""
         several = tuple(dict.fromkeys(warnings))
         beside = f"; {counted(len(several), 'warning')}" if several else ""
-        return cls("warning" if word == "kept" and several else word, f"{reason}{beside}", several)
+        return cls("warning" if word == "kept" and several else word, f"{reason}{beside}", several, tuple(about))
 
     @property
     def lines(self) -> list[str]:
@@ -53,9 +55,17 @@ class Headline:
 
     def to_mapping(self) -> PlainDict:
         """Plain data, ready for JSON."""
-        return {"verdict": self.word, "reason": self.reason, "warnings": list(self.warnings)}
+        warned = {"warnings": list(self.warnings), "unpromised": list(self.unpromised)}
+        return {"verdict": self.word, "reason": self.reason, **warned}
 
 
+#: What weakens a draft, whatever it keeps.
+DRAFT = "a draft, not a release: no ledger knows it, and it is not to be given away"
+#: What weakens a release of which nobody said that its roles were read: every promise is about the columns that have them.
+ROLES_UNREAD = (
+    "the roles of the columns are those that `sfumato inspect` proposed, and nobody has confirmed them: read each in the schema, "
+    'correct it where it is wrong, and delete the line roles = "proposed"'
+)
 #: What is said of a quasi-identifier that no promise supposes to be known.
 OUTSIDE = "column '{}' may be known to others, and no promise supposes it: whoever knows it is outside of every promise"
 #: What promises about people suppose where they count records.
@@ -72,6 +82,35 @@ _WEAKENING_FROM = (LEFT_AS_THEY_ARE, NOT_CHARGED, NOT_COVERED, NOT_COUNTED, MISS
 _WEAKENING_TO = (DEMONSTRATION, FINDS_THE_RECORD, NOT_COVERED_TOGETHER, WARNING)
 
 
+def release_headline(certificate: Certificate, *, measured: bool, roles_unread: bool = False) -> Headline:
+    """The verdict on a release: `measured` says whether its risk was, `roles_unread` that nobody confirmed its roles."""
+    warnings = [*([DRAFT] if certificate.draft else []), *([ROLES_UNREAD] if roles_unread else []), *weakening(certificate)]
+    about = () if any(claim.evidence == "process" for claim in certificate.claims) else tuple(unpromised(certificate))
+    if not certificate.claims:
+        rest = "how much risk is left was measured (risk), and nobody promises a limit" if measured else "no risk was measured"
+        return Headline.of("no promise", f"nothing is guaranteed about this release; {rest}", warnings, about)
+    if certificate.private and not certificate.holds:
+        return Headline.of("not kept", "a promise does not hold", warnings, about)
+    return Headline.of("kept", _kept(certificate.claims), warnings, about)
+
+
+def refuse_all_but_kept(headline: Headline) -> None:
+    """Raise where a verdict would be anything but `kept`, for somebody who is strict, before anything is written."""
+    if headline.word != "kept":
+        said = "; ".join([*([headline.reason] if headline.word != "warning" else []), *headline.warnings])
+        raise GuaranteeNotMet(f"strict: the verdict would be `{headline.word}`, so that nothing was written or entered. {said}")
+
+
+def _kept(claims: Sequence[Claim]) -> str:
+    by_process = sum(claim.evidence == "process" for claim in claims)
+    by_model = sum(claim.evidence == "output+model" for claim in claims)
+    measured = len(claims) - by_process - by_model
+    parts = [f"{counted(measured, 'promise')} measured on the rows that were written, and kept"] if measured else []
+    parts += [f"{counted(by_process, 'promise')} kept by how the result was made"] if by_process else []
+    parts += [f"{counted(by_model, 'promise')} by a model, which rows can contradict and not confirm"] if by_model else []
+    return "; ".join(parts)
+
+
 def weakening(certificate: Certificate) -> list[str]:
     """What weakens the promises that a certificate states: it says so itself, or it is not among them."""
     warnings = [
@@ -81,7 +120,7 @@ def weakening(certificate: Certificate) -> list[str]:
         [guarantee for claim in certificate.claims for guarantee in class_guarantees(claim)], certificate.schema.get("unit")
     )
     if not any(claim.evidence == "process" for claim in certificate.claims):
-        warnings += [unpromised_in_words(name) for name in unpromised(certificate)]
+        warnings += unpromised_in_words(unpromised(certificate))
     warnings += outside_in_words(certificate)
     together = weakened_together(certificate)
     warnings += [] if together is None else [together]
@@ -134,12 +173,21 @@ def unpromised(certificate: Certificate) -> list[str]:
     ]
 
 
-def unpromised_in_words(name: str) -> str:
-    """What to say of a sensitive column that nothing is promised about."""
-    return (
+def unpromised_in_words(names: Sequence[str]) -> list[str]:
+    """What to say of sensitive columns that nothing is promised about: one sentence, however many they are."""
+    if not names:
+        return []
+    name = names[0]
+    if len(names) > 1:
+        listed = ", ".join(f"'{each}'" for each in names)
+        return [
+            f"nothing is promised about {len(names):,} sensitive columns ({listed}): people who share a class may share their "
+            f"values as well. Promise something about each, such as --l '{name}=2' or --t '{name}=0.2' for the first"
+        ]
+    return [
         f"nothing is promised about '{name}', which is sensitive: people who share a class may share its value as well. Promise "
         f"something about it, such as --l '{name}=2' or --t '{name}=0.2'"
-    )
+    ]
 
 
 def weakened_together(certificate: Certificate) -> str | None:

@@ -78,14 +78,26 @@ figure svg { display: block; width: 100%; height: auto; max-width: 46rem; overfl
 figcaption { color: var(--muted); font-size: .95rem; margin-top: .3rem; }
 """
 
-#: On a narrow screen a table or figure keeps the width that its words need, and scrolls inside its region.
+#: A table whose columns do not fit side by side is a list: of each row its name, and below it label and value of each cell.
+#: Headings stay for those who listen; words break where lines end, and within only where one is longer than a line.
+_STACKED = """
+@ table, @ caption, @ tbody, @ tbody th, @ td { display: block; width: 100%; min-width: 0; }
+@ thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+@ tbody tr { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 14rem), 1fr)); column-gap: 1.5rem;
+  padding: .5rem 0; border-bottom: 1px solid var(--line); }
+@ tbody th, @ td { padding: .12rem 0; border-bottom: 0; }
+@ tbody th { grid-column: 1 / -1; }
+@ td:empty { display: none; }
+@ td[data-label]::before { content: attr(data-label) ": "; color: var(--muted); font-weight: 600; }
+@ .state { white-space: normal; }
+"""
+
+#: On a narrow screen a figure keeps the width that its words need, and scrolls inside its region.
 _NARROW = """
 dl div { grid-template-columns: 1fr; gap: 0; }
-.scroll table:has(th:nth-child(3)) { min-width: 32rem; }
-.scroll table:has(th:nth-child(5)) { min-width: 46rem; }
-.scroll table:has(th:nth-child(7)) { min-width: 60rem; }
 .drawing svg { min-width: 34rem; }
 .drawing figcaption { position: sticky; left: 0; max-width: 84vw; }
+.drawing figcaption::before { content: "Move the figure sideways to see all of it. "; }
 """
 
 _PAPER = """
@@ -102,6 +114,8 @@ STYLE = (
     f":root {{ color-scheme: light dark; {_LIGHT} }}\n"
     f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {_DARK} }} }}\n"
     f"{_PAGE}{_PARTS}"
+    f"@media screen and (max-width: 72rem) {{ {_STACKED.replace('@', '.scroll:has(th:nth-child(7))')} }}\n"
+    f"@media screen and (max-width: 46rem) {{ {_STACKED.replace('@', '.scroll')} }}\n"
     f"@media screen and (max-width: 34rem) {{ {_NARROW} }}\n"
     f"@media print {{ :root {{ color-scheme: light; }} {_PAPER} }}\n"
 )

@@ -160,7 +160,7 @@ def write_schema(profile: Profile, target: Path, dataset: str, quasi: Sequence[s
     from sfumato.data.schema_text import comment, schema_to_edit
     from sfumato.data.writers import atomic_path
 
-    schema, reading = starting_schema(profile, dataset, quasi), profile.reading
+    schema, reading = starting_schema(profile, dataset, quasi).replace(roles="proposed"), profile.reading
     body = schema_to_edit(schema, role_reasons(profile, quasi), reading.reasons, reading.questions)
     notes = [_about_the_unit(profile), *([] if quasi is not None else about_many(profile))]
     text = "\n".join([_HEADING, *(line for note in notes for line in (*comment(note), "#")), "", body])

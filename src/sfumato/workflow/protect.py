@@ -28,6 +28,7 @@ from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.contents.stored_rows import StoredRows
 from sfumato.workflow.publishing.claims import References, each_once
 from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, refuse_repeated_people, released_schema
+from sfumato.workflow.publishing.known_before import warn_before
 from sfumato.workflow.publishing.publish import publish
 from sfumato.workflow.publishing.saving import asked_destination
 from sfumato.workflow.publishing.scoring import Attacked, Checks, Measured
@@ -67,6 +68,7 @@ class ReleaseRequest:
     in_engine: bool = False  # no row may come into this process
     sampled_of: int | None = None  # how many records there were, where a sample of them is protected
     draft: bool = False  # made to be looked at: nothing is entered
+    strict: bool = False  # anything but a release that keeps its promises is refused
 
     @property
     def by_frequency(self) -> list[str]:
@@ -109,6 +111,8 @@ class ReleaseRequest:
             randomness=self.randomness.description,
             private=private,
             draft=self.draft,
+            roles_unread=self.people.schema.roles == "proposed",
+            strict=self.strict,
             fingerprint=self.references.original_digest,
             transparency={
                 **transparency,
@@ -151,6 +155,7 @@ def protect(
     memory: int | str | None = None,
     sample: int | None = None,
     draft: bool = False,
+    strict: bool = False,
     progress: ProgressLike = silent,
 ) -> Release[Rows | StoredRows]:
     """Protect a table and certify what was reached.
@@ -184,7 +189,7 @@ def protect(
     A `draft` is made to be looked at: it is measured and compared with earlier releases like any other, nothing is entered in the
     ledger, and certificate, cards and `verify` call it a draft. Make the release without it before anything is given away.
 
-    `progress=True` shows a bar in a terminal or a notebook.
+    `strict` refuses all but a verdict `kept`, before anything is written or entered. `progress=True` shows a bar.
     """
     from sfumato.anonymity.search.base import Search
     from sfumato.masking.base import Mask
@@ -198,6 +203,8 @@ def protect(
     described = any(each is not None for each in columns.values())
     source = _described(data, schema, columns) if described else microdata_of(data, schema)
     chosen = unplaced if isinstance(unplaced, (Mask, Search)) else _placed(unplaced, source)
+    if strict or source.schema.roles == "proposed":
+        warn_before(source.schema, promised, strict=strict and isinstance(chosen, Search))
     register = population_of(population, source.schema, public=population_public)
     place = asked_destination(destination, table_name, source, overwrite=overwrite, sign=sign, memory=memory, draft=draft)
     require(sample is None or place is None, "a sample is protected in this process: leave destination= or sample= out")
@@ -233,6 +240,7 @@ def protect(
             in_engine=place is not None,
             sampled_of=sampled_of,
             draft=draft,
+            strict=strict,
         )
         if place is not None:
             from sfumato.workflow.publishing.forecast import memory_of

@@ -168,12 +168,13 @@ class Recipe(Frozen):
         how = self.read.to_mapping()
         return read(self.place(self.data), self.place(self.schema_file), table=self.table, engine=self._engine(), **how)
 
-    def run(self, progress: ProgressLike = silent) -> Release[Rows | StoredRows]:
-        """Make the release and, where the recipe names an output, save it there; `progress=True` shows a bar."""
+    def run(self, progress: ProgressLike = silent, *, strict: bool = False) -> Release[Rows | StoredRows]:
+        """Make the release and, where the recipe names an output, save it there; `progress=True` shows a bar.
+        `strict` refuses it, before anything is written or entered, unless its verdict will be `kept`."""
         with shown(progress) as receiver:
-            return self._run(receiver)
+            return self._run(receiver, strict)
 
-    def _run(self, progress: Progress) -> Release[Rows | StoredRows]:
+    def _run(self, progress: Progress, strict: bool) -> Release[Rows | StoredRows]:
         from sfumato.engines.write import check_destination
         from sfumato.workflow.protect import protect
         from sfumato.workflow.publishing.appearing import check_place
@@ -210,6 +211,7 @@ class Recipe(Frozen):
             recipe=self.kept(),
             sample=self.sample,
             draft=self.draft,
+            strict=strict,
             progress=progress,
             **stored,
         )

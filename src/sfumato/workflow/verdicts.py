@@ -9,74 +9,46 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sfumato.core import registry
-from sfumato.core.certificate import Claim
-from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.texts import percent
-from sfumato.report.headline import Headline, Word, supposed, unpromised_in_words, weakening
+from sfumato.report.headline import Headline, Word, release_headline, supposed, unpromised_in_words, weakening
+from sfumato.report.headline import unpromised as of_no_promise
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import Content
 from sfumato.workflow.verifying.notices import NOTICES
 
 if TYPE_CHECKING:
     from sfumato.core.plain_data import Plain
-    from sfumato.data.schema import Schema
     from sfumato.workflow.check import TableCheck
     from sfumato.workflow.release import Release
     from sfumato.workflow.verifying.verification import Verification
 
-#: What weakens a draft, whatever it keeps.
-DRAFT = "a draft, not a release: no ledger knows it, and it is not to be given away"
 #: The headlines of verdicts on folders; over every other one stands a warning.
 _HEADLINES: Mapping[str, Word] = {"keeps": "kept", "promises nothing": "no promise", "does not keep": "not kept"}
 
 
-def unpromised(schema: Schema, guarantees: Iterable[ClassGuarantee]) -> list[str]:
-    """A warning for each sensitive column that none of these guarantees is about, and for each that says nothing."""
-    stated = list(guarantees)
-    promised = {each.about for each in stated}
-    empty = [f"{each.key} promises nothing: every table keeps it" for each in stated if each.says_nothing]
-    return [*empty, *(unpromised_in_words(name) for name in schema.sensitive if name not in promised)]
-
-
 def release_verdict(release: Release[Content]) -> Headline:
     """The verdict on a release that was just made."""
-    certificate = release.certificate
-    warnings = [*([DRAFT] if certificate.draft else []), *weakening(certificate)]
-    if not certificate.claims:
-        measured = bool(release.owner.risks or certificate.attacks)
-        rest = "how much risk is left was measured (risk), and nobody promises a limit" if measured else "no risk was measured"
-        return Headline.of("no promise", f"nothing is guaranteed about this release; {rest}", warnings)
-    if certificate.private and not certificate.holds:
-        return Headline.of("not kept", "a promise does not hold", warnings)
-    return Headline.of("kept", _kept(certificate.claims), warnings)
-
-
-def _kept(claims: Sequence[Claim]) -> str:
-    by_process = sum(claim.evidence == "process" for claim in claims)
-    by_model = sum(claim.evidence == "output+model" for claim in claims)
-    measured = len(claims) - by_process - by_model
-    parts = [f"{counted(measured, 'promise')} measured on the rows that were written, and kept"] if measured else []
-    parts += [f"{counted(by_process, 'promise')} kept by how the result was made"] if by_process else []
-    parts += [f"{counted(by_model, 'promise')} by a model, which rows can contradict and not confirm"] if by_model else []
-    return "; ".join(parts)
+    measured = bool(release.owner.risks or release.certificate.attacks)
+    return release_headline(release.certificate, measured=measured, roles_unread=release.owner.roles_unread)
 
 
 def check_verdict(check: TableCheck) -> Headline:
     """The verdict on a table that was measured."""
     about = {each.about for each in check.guarantees}
     warnings = [f"{each.key} promises nothing: every table keeps it" for each in check.guarantees if each.says_nothing]
-    warnings += [unpromised_in_words(name) for name in check.measures.attributes if name not in about] if check.guarantees else []
+    without = [name for name in check.measures.attributes if name not in about] if check.guarantees else []
+    warnings += unpromised_in_words(without)
     warnings += supposed(check.guarantees, check.declared_unit)
     warnings += [f"{name} can be neither confirmed nor refuted with what was given" for name in check.unjudged]
     if check.broken:
         return Headline.of(
-            "not kept", f"{' and '.join(check.broken)} {'do' if len(check.broken) > 1 else 'does'} not hold", warnings
+            "not kept", f"{' and '.join(check.broken)} {'do' if len(check.broken) > 1 else 'does'} not hold", warnings, without
         )
     if not check.guarantees:
         return Headline.of(
             "no promise", "the table was measured, and no promise was asked about (--k, --l, --t, --guarantee)", warnings
         )
-    return Headline.of("kept", f"{counted(len(check.guarantees), 'promise')} measured on this table, and kept", warnings)
+    return Headline.of("kept", f"{counted(len(check.guarantees), 'promise')} measured on this table, and kept", warnings, without)
 
 
 def verification_verdict(verification: Verification) -> Headline:
@@ -86,7 +58,9 @@ def verification_verdict(verification: Verification) -> Headline:
     warnings = [] if certificate is None or word == "not kept" else weakening(certificate)
     if word != "not kept":  # what the rows say, and the maker does not
         warnings += [each.text for each in verification.findings if each.check == NOTICES]
-    return Headline.of(word, verification.sentence, warnings)
+    private = certificate is None or any(claim.evidence == "process" for claim in certificate.claims)
+    about = [] if certificate is None or private or word == "not kept" else of_no_promise(certificate)
+    return Headline.of(word, verification.sentence, warnings, about)
 
 
 def by_gain(results: Iterable[Plain]) -> list[Plain]:

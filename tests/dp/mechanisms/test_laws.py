@@ -39,6 +39,7 @@ def fits(drawn: list[Any], law: dict[Any, Any]) -> bool:
     return bool(chisquare(observed, expected * observed.sum() / expected.sum()).pvalue > ALARM)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", [dp.BoundedLaplace, dp.Redraw])
 @pytest.mark.parametrize(("epsilon", "value"), [(1, 0), (1, 3), ("1/20", 5)])
 def test_bounded_laplace_and_redraw_have_the_same_law(kind: type[dp.BoundedLaplace], epsilon: Any, value: int) -> None:

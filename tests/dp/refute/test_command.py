@@ -153,7 +153,7 @@ def test_whatever_a_function_does_is_one_clear_error(function: str, message: str
 
 
 def test_an_endless_function_is_stopped(module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sfumato.workflow.refuting.refute._GRACE", 3.0)
+    monkeypatch.setattr("sfumato.workflow.refuting.refute._GRACE", 1.5)
     with pytest.raises(InputError, match="did not come back|used up its time"):
         refute_target("hostile:endless", seconds=0.1)
 

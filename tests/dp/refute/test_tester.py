@@ -65,7 +65,7 @@ def test_a_count_with_discrete_laplace_noise_is_not_refuted() -> None:
 
 @pytest.mark.parametrize("name", ["uniform_noise", "forced_yes", "naive_bounded_laplace", "float_laplace"])
 def test_what_only_looks_private_is_refuted(name: str) -> None:
-    found = refute(getattr(examples, name), examples.NEIGHBOURS[name], 1, samples=60_000)  # type: ignore[arg-type]
+    found = refute(getattr(examples, name), examples.NEIGHBOURS[name], 1, samples=30_000)  # type: ignore[arg-type]
     assert found.refuted and found.epsilon > 1 and found.witness is not None
     low, high = found.witness.interval[0], found.witness.other_interval[1]
     assert found.epsilon == pytest.approx(math.log(low / high))

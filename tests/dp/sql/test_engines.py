@@ -100,10 +100,18 @@ ENGINES = [pytest.param(engine, marks=MARKS.get(engine, ())) for engine in TRUNC
 def each(asked: dict[str, list[dict[str, Any]]]) -> list[Any]:
     """The queries of each engine as parameters: engine, query, whether its keys are discovered."""
     return [
-        pytest.param(engine, query["ask"], "loss" in query, marks=MARKS.get(engine, ()), id=f"{engine}-{query['ask'][:50]}")
+        pytest.param(engine, query["ask"], "loss" in query, marks=_marks(engine, query), id=f"{engine}-{query['ask'][:50]}")
         for engine, queries in asked.items()
         for query in queries
     ]
+
+
+def _marks(engine: str, query: dict[str, Any]) -> list[pytest.MarkDecorator]:
+    """A file of DuckDB is asked in the words of memory: every third question shows that it answers alike. Spark compiles
+    logarithms for seconds, and computes each of them in tests/engines/test_real_functions.py."""
+    alike = engine == "duckdb" and QUERIES.index(query) % 3 != 0 and not query.get("wide")
+    long = engine == "spark" and "LN(" in query["ask"]
+    return [*MARKS.get(engine, ()), *([pytest.mark.stress] if alike or long else [])]
 
 
 @pytest.fixture(scope="module", params=ENGINES)

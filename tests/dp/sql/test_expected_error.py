@@ -108,6 +108,7 @@ def test_quantiles_are_within_the_rows_of_their_rank_that_were_told(law: str) ->
     assert np.quantile(rank_errors(answers, told["median"], values), 0.95) > (told["median"].rank_margin or 0) / 4
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("confidence", [0.5, 0.8, 0.95])
 @pytest.mark.parametrize(("law", "column"), [("gaussian", "a"), ("laplace", "age")])
 @pytest.mark.usefixtures("engine_asked_once")

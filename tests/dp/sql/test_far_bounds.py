@@ -39,6 +39,7 @@ def session(hiv: bool, engine: Any, place: Path) -> sf.Session:
     )
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("engine", ["memory", "duckdb"])
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_is_answered_whatever_the_rows(question: str, engine: str, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from sfumato.dp.sql.margins.reach import distance_at, stored_law
 from sfumato.dp.sql.measuring.noise import Request
 from tests.dp.sql.coverage import coverage, table
 
-DRAWS = 500
+DRAWS = 300
 REQUESTS = {
     "laplace": lambda epsilon: Request(epsilon=str(epsilon)),
     "rho": lambda epsilon: Request(rho=str(epsilon**2 / 8)),
@@ -51,6 +51,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("rows", [15, 60])
 @pytest.mark.parametrize("kind", QUERIES)
 def test_small_groups_are_covered(kind: str, rows: int) -> None:
@@ -66,6 +67,7 @@ def test_a_spread_of_nothing_is_covered(law: str) -> None:
         assert found.share >= LEAST, (name, found)
 
 
+@pytest.mark.covering
 @pytest.mark.slow
 @pytest.mark.parametrize("law", REQUESTS)
 @pytest.mark.parametrize("rows", [30, 200])

@@ -181,6 +181,7 @@ def _with_units() -> list[dict[str, Any]]:
 # One unit -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("query", [
     "SELECT city, COUNT(*), SUM(age) FROM customers WHERE customer_id NOT IN (SELECT customer_id FROM orders) GROUP BY city",
     "SELECT COUNT(*), SUM(c.age) FROM customers c WHERE NOT EXISTS (SELECT 1 FROM orders o WHERE o.customer_id = c.customer_id)",

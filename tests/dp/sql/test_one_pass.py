@@ -191,6 +191,7 @@ SHUFFLED = [
 ]
 
 
+@pytest.mark.covering
 @pytest.mark.spark
 @pytest.mark.parametrize("bounding", ["sample", "truncate"])
 @pytest.mark.parametrize("schema", ["units", "records"])

@@ -43,6 +43,7 @@ def shapes(rows: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("shape", shapes(9))
 def test_without_noise_they_are_what_sql_says(shape: str, whole: bool) -> None:
@@ -104,6 +105,7 @@ QUERY = (
 )
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("bounding", ["sample", "truncate"])
 def test_one_unit_less_changes_no_sum_by_more_than_its_sensitivity(seed: int, bounding: str) -> None:
@@ -131,7 +133,7 @@ def test_a_filter_and_bounds_are_those_of_the_rows() -> None:
 
 
 REQUESTS = {"laplace": lambda epsilon: Request(epsilon=epsilon), "gaussian": lambda epsilon: Request(rho=epsilon**2 / 8)}
-DRAWS = 300
+DRAWS = 200
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ import sfumato as sf
 from tests.dp.sql.coverage import asked, drawn, exact_numbers, table
 from tests.dp.sql.test_margins import REQUESTS
 
-DRAWS = 500
+DRAWS = 300
 FEW, SOME = "COUNT_IF(x = 9)", "COUNT_IF(x = 9 AND yes)"
 
 #: Expressions over 30 rows of the value 0 and n of the value 9, what they are for n rows, and for none.

@@ -39,7 +39,7 @@ def test_an_outlier_is_not_visible_beyond_the_claim(method):
         neighbours=(WITH_OUTLIER, WITHOUT),
         epsilon=epsilon_for("0.5", DELTA),
         delta=DELTA,
-        samples=400,
+        samples=300,
         seconds=3000,
     )
     assert not found.refuted, found.explain()
@@ -60,7 +60,7 @@ def test_a_synthesis_with_too_little_noise_is_found_out(method, module, monkeypa
         neighbours=(WITH_OUTLIER, WITHOUT),
         epsilon=epsilon_for("0.01", DELTA),
         delta=DELTA,
-        samples=400,
+        samples=300,
         seconds=3000,
     )
     assert found.refuted

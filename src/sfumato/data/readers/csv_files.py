@@ -11,7 +11,7 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -318,17 +318,19 @@ def _parse(content: bytes, names: tuple[str, ...], separator: str, blank_lines: 
             table = attempt(False, whole_file, remember)
     except pa.ArrowInvalid:
         raise SourceError(f"{where} cannot be read as text separated by {separator!r}, or is not UTF-8 throughout") from None
-    _refuse_ragged(wrong, len(names), blank_lines, where)
+    shown = [(None if number is None else number + blank_lines, cells) for number, cells in wrong]
+    refuse_ragged(shown, len(wrong), len(names), where)
     return table
 
 
-def _refuse_ragged(wrong: list[tuple[int | None, int]], expected: int, blank_lines: int, where: str) -> None:
-    if not wrong:
+def refuse_ragged(wrong: Sequence[tuple[int | None, int]], count: int, expected: int, where: str) -> None:
+    """Refuse a text file of which so many lines have another length; `wrong` has number and cells of the first of them."""
+    if not count:
         return
-    shown = [f"{number + blank_lines:,} ({cells})" for number, cells in wrong[:_LISTED_LINES] if number is not None]
-    more = " …" if len(wrong) > _LISTED_LINES else ""
+    shown = [f"{number:,} ({cells})" for number, cells in wrong[:_LISTED_LINES] if number is not None]
+    more = " …" if count > _LISTED_LINES else ""
     raise SourceError(
-        f"{where}: {len(wrong):,} {'line does' if len(wrong) == 1 else 'lines do'} not have {expected} "
+        f"{where}: {count:,} {'line does' if count == 1 else 'lines do'} not have {expected} "
         f"cell{'s' * (expected != 1)} like the line of column names; "
         f"line (cells): {', '.join(shown)}{more}. "
         "Quote cells that contain the separator, or name another separator."

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-BATCH_ROWS = 131_072
+BATCH_ROWS = 16_384
 
 
 @dataclass(frozen=True)

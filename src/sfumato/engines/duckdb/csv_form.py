@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from sfumato.core.errors import SourceError
-from sfumato.data.readers.csv_files import names_of
+from sfumato.data.readers.csv_files import names_of, refuse_ragged
 from sfumato.data.texts.reading import Reading
+from sfumato.engines.duckdb.csv_lengths import MOST_NAMED, LineLengths
 from sfumato.engines.duckdb.written_texts import encoding_in_place
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def csv_table(path: Path, reading: Reading) -> PhysicalTable:
     where = f"'{path}'"
     encoding = encoding_in_place(reading)
     names = names_of(path, where, reading.separator, encoding or "utf-8")
-    refuse_other_rows(path, where, names.separator, latin=encoding is not None)
+    refuse_other_rows(path, where, names.separator, len(names.names), latin=encoding is not None)
     physical = tuple(f"c{place}" for place in range(len(names.names)))
     options: list[tuple[str, str | bool | int | tuple[str, ...]]] = [
         ("auto_detect", False),
@@ -61,19 +62,25 @@ def csv_table(path: Path, reading: Reading) -> PhysicalTable:
     return PhysicalTable((str(path.resolve()),), "read_csv", tuple(options), columns)
 
 
-def refuse_other_rows(path: Path, where: str, separator: str, *, latin: bool = False) -> None:
+def refuse_other_rows(path: Path, where: str, separator: str, columns: int, *, latin: bool = False) -> None:
     """Refuse a file that DuckDB reads in another way than this process does, or not at all."""
-    glance = _Glance(separator, latin)
+    glance, lengths = _Glance(separator, latin), LineLengths(separator, columns)
     try:
         with path.open("rb") as file:
             while block := file.read(_BLOCK_BYTES):
                 if (fault := glance.fault(block)) is not None:
                     raise SourceError(f"{where} {fault}")
+                lengths.look(block)
+            lengths.finish()
             fault = _closely(file.fileno(), separator) if glance.finished() else None
+            count, longer = lengths.count, lengths.faulty
+            if fault is None and lengths.in_doubt:
+                count, longer = _longer(file.fileno(), separator, columns)
     except OSError as error:
         raise SourceError(f"{where} cannot be read: {type(error).__name__}") from None
     if fault is not None:
         raise SourceError(f"{where} {fault}. {_INTO_MEMORY}")
+    refuse_ragged(longer, count, columns, where)
 
 
 class _Glance:
@@ -153,6 +160,22 @@ _FAULTS = {
     "behind": "has characters behind the closing quote of a cell, which DuckDB reads otherwise",
     "ahead": "has blanks before the opening quote of a cell, which DuckDB leaves out",
 }
+
+
+def _longer(file: int, separator: str, columns: int) -> tuple[int, list[tuple[int | None, int]]]:
+    """How many records end with a separator too many, and the first of them: number and cells."""
+    record, cells, begins, count = 1, 0, 0, 0
+    longer: list[tuple[int | None, int]] = []
+    with mmap.mmap(file, 0, access=mmap.ACCESS_READ) as content:
+        for cell in _cells(separator).finditer(content, len(codecs.BOM_UTF8) if content[:3] == codecs.BOM_UTF8 else 0):
+            kind, begins, cells = (cell.lastgroup or "").removeprefix("quoted_"), cell.start(), cells + 1
+            if kind == "next":
+                continue
+            if cells > columns and content[begins : begins + 1] in (b"\r", b"\n", b""):
+                count += 1
+                longer += [(record, cells)] if len(longer) < MOST_NAMED else []
+            record, cells = record + 1, 0
+    return count, longer
 
 
 def _cells(separator: str) -> re.Pattern[bytes]:

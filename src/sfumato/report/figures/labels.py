@@ -1,11 +1,13 @@
 """Names beside the marks of a map, on a side where they cover no mark and no other name, and never beyond the drawing.
 
-Boxes are measured as matplotlib draws them, in a font that is wider than those of most readers. A name for which there is no room
-is left out, and its mark keeps its tooltip; one that must be there is written above the drawing.
+A name belongs to the mark that it is nearest to, by a distance, or to the one that a line joins it with, past all others.
+Boxes are measured as matplotlib draws them, in a font that is wider than those of most readers. A name for which there is no
+room is left out, and its mark keeps its tooltip; one that must be there is written above the drawing.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -32,15 +34,18 @@ _SIDES = (
     (12, -20, "left", "top"),
     (-12, -20, "right", "top"),
 )
-#: Places farther off, which a line joins with their mark.
+#: Places farther off, which a line joins with their mark; the last ones are for names that must be there.
 _FAR = tuple(
     (across, up, "center", "center")
-    for reach in (40, 65, 90, 120, 150)
+    for reach in (28, 40, 65, 90, 120, 150)
     for up in (-reach, reach)
     for across in (-70, 0, 70, -140, 140)
 )
+_NEARER_ONES = 15  # of the places farther off
 #: How far around its middle a mark reaches, and what is kept free around a name, in points.
 _MARK, _FREE = 6.0, 1.5
+#: How much nearer its own mark is to a name without a line than any other, in points; marks that near each other are one place.
+_NEARER, _SAME = 3.0, 2.0
 
 
 @dataclass(frozen=True)
@@ -54,24 +59,32 @@ class Label:
     size: float = 10.5
     bold: bool = False
     needed: bool = False
+    above: str = ""  # how it begins where it stands above the drawing, away from its mark
 
 
-def place_labels(axes: Axes, labels: Sequence[Label], marks: Sequence[tuple[float, float]]) -> None:
-    """Write the names in this order, each where there is room; call it when the axes have their limits. One that is needed and
-    has no room stands above the drawing, in the colour of its mark."""
+def place_labels(
+    axes: Axes, labels: Sequence[Label], marks: Sequence[tuple[float, float]], kept_free: Sequence[tuple[float, float]] = ()
+) -> None:
+    """Write the names in this order, each where there is room; call it when the axes have their limits. Names cover neither marks
+    nor places that are `kept_free`. One that is needed and has no room stands above the drawing, in the colour of its mark."""
     figure = axes.figure
     figure.draw_without_rendering()  # type: ignore[union-attr]  # so that the layout is that of the drawing
     scale = figure.dpi / 72
     inside = axes.get_window_extent()
     reach = _MARK * scale
-    covered = [_box(float(x), float(y), reach) for x, y in (axes.transData.transform(mark) for mark in marks)]
+    places = [(float(x), float(y)) for x, y in (axes.transData.transform(mark) for mark in marks)]
+    free = [(float(x), float(y)) for x, y in (axes.transData.transform(place) for place in kept_free)]
+    covered = [_box(x, y, reach) for x, y in (*places, *free)]
     covered += [text.get_window_extent() for text in axes.texts if text.get_text()]
     for label in labels:
         best: tuple[float, Annotation] | None = None
+        x, y = axes.transData.transform((label.x, label.y))
+        others = [place for place in places if math.hypot(place[0] - x, place[1] - y) > _SAME * scale]
         for written in _tried(axes, label):
             box = _text_box(written).padded(_FREE * scale)
             outside = not (inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1)
             cost = 1000.0 * outside + sum(box.overlaps(other) for other in covered)
+            cost += not _is_plain(written, box, (float(x), float(y)), others, scale)
             if best is None or cost < best[0]:
                 if best is not None:
                     best[1].remove()
@@ -85,7 +98,7 @@ def place_labels(axes: Axes, labels: Sequence[Label], marks: Sequence[tuple[floa
         if best[0]:
             best[1].remove()
             if label.needed:
-                words = " ".join(label.text.split("\n"))  # a line higher than what stands above the drawing already
+                words = label.above + " ".join(label.text.split("\n"))  # a line higher than what stands above the drawing already
                 axes.set_title(f"{words}\n", loc="left", fontsize=label.size, color=label.colour, fontweight="bold")
             continue
         best[1].set_in_layout(False)
@@ -93,7 +106,7 @@ def place_labels(axes: Axes, labels: Sequence[Label], marks: Sequence[tuple[floa
 
 
 def _tried(axes: Axes, label: Label) -> Iterator[Annotation]:
-    for across, up, horizontal, vertical in (*_SIDES, *(_FAR if label.needed else ())):
+    for across, up, horizontal, vertical in (*_SIDES, *(_FAR if label.needed else _FAR[:_NEARER_ONES])):
         far = horizontal == vertical == "center"
         yield axes.annotate(
             label.text,
@@ -109,6 +122,33 @@ def _tried(axes: Axes, label: Label) -> Iterator[Annotation]:
             bbox={"facecolor": PAPER, "alpha": 0.8, "linewidth": 0, "pad": 1},
             arrowprops={"arrowstyle": "-", "color": label.colour, "linewidth": 0.8, "shrinkB": _MARK} if far else None,
         )
+
+
+def _is_plain(
+    written: Annotation, box: Bbox, mark: tuple[float, float], others: Sequence[tuple[float, float]], scale: float
+) -> bool:
+    """Whether a reader sees which mark a name is of: a line leads to it past all others, or it is the nearest by a distance."""
+    if written.arrow_patch is not None:
+        middle = ((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2)
+        return all(_off_line(other, middle, mark) > _MARK * scale for other in others)
+    own = _away(box, mark)
+    return all(own + _NEARER * scale <= _away(box, other) for other in others)
+
+
+def _away(box: Bbox, place: tuple[float, float]) -> float:
+    """How far a place is from a box; 0 within."""
+    across = max(box.x0 - place[0], 0.0, place[0] - box.x1)
+    up = max(box.y0 - place[1], 0.0, place[1] - box.y1)
+    return math.hypot(across, up)
+
+
+def _off_line(place: tuple[float, float], start: tuple[float, float], end: tuple[float, float]) -> float:
+    """How far a place is from the line between two others."""
+    across, up = end[0] - start[0], end[1] - start[1]
+    length = across**2 + up**2
+    along = 0.0 if length == 0 else ((place[0] - start[0]) * across + (place[1] - start[1]) * up) / length
+    along = min(max(along, 0.0), 1.0)
+    return math.hypot(place[0] - start[0] - along * across, place[1] - start[1] - along * up)
 
 
 def _text_box(written: Annotation) -> Bbox:

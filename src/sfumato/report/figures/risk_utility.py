@@ -125,9 +125,10 @@ def _labels(axes: Axes, front: Sequence[Mark], content: RiskUtility) -> None:
     for mark in sorted(front, key=lambda mark: mark is not chosen):
         text = shorten(visible(mark.label), _LONGEST_LABEL)
         picked = mark is chosen
-        labels.append(Label(text, mark.loss, mark.risk, SECOND if picked else INK, 11 if picked else 9.5, picked, needed=picked))
+        size, colour = (11, SECOND) if picked else (9.5, INK)
+        labels.append(Label(text, mark.loss, mark.risk, colour, size, picked, needed=picked, above="in the ring: "))
     labels.sort(key=lambda label: not label.bold)
-    place_labels(axes, labels, [*((mark.loss, mark.risk) for mark in content.marks), (loss, risk), *_along(front)])
+    place_labels(axes, labels, [*((mark.loss, mark.risk) for mark in content.marks), (loss, risk)], _along(front))
 
 
 def _along(front: Sequence[Mark]) -> list[tuple[float, float]]:

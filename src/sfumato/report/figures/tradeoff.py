@@ -74,7 +74,7 @@ def tradeoff(nodes: Nodes) -> str:
             text = f"chosen\nrisk {_percent(risk[nodes.chosen])}, loss {_percent(loss[nodes.chosen])}"
             label = Label(text, loss[nodes.chosen], risk[nodes.chosen], SECOND, 12, bold=True, needed=True)
             nodes_at = list(zip(loss.tolist(), risk.tolist(), strict=True))[:_MOST_AVOIDED]
-            place_labels(axes, [label], [*nodes_at, *_along(loss[front], risk[front])])
+            place_labels(axes, [label], [(label.x, label.y)], [*nodes_at, *_along(loss[front], risk[front])])
         merged = " Marks of several nodes are merged." if np.count_nonzero(~special) > MOST_MARKS else ""
         chosen = "" if nodes.chosen is None else " " + _describe(nodes, risk, loss, gone, nodes.chosen) + " was chosen."
         return finished(

@@ -27,6 +27,13 @@ def margin(draws: Sequence[float]) -> float | None:
     return quantile * statistics.stdev(draws) * math.sqrt(1 + 1 / len(draws))
 
 
+def widened(draws: int) -> float:
+    """How many times as wide the interval of a new draw is for so few draws as it would be for very many."""
+    from scipy.special import ndtri, stdtrit
+
+    return float(stdtrit(draws - 1, 1 - LEVEL / 2) * math.sqrt(1 + 1 / draws) / ndtri(1 - LEVEL / 2))
+
+
 def told_apart(first: Sequence[float], second: Sequence[float]) -> bool | None:
     """Whether the means of two series of draws differ by more than the draws vary; None where either is a single draw."""
     if len(first) < 2 or len(second) < 2:

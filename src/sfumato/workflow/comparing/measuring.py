@@ -22,7 +22,7 @@ from sfumato.core.view import AnyMeasure, Score
 from sfumato.data.masked import Masked
 from sfumato.data.microdata import Microdata
 from sfumato.report.wording import optimum_not_proven
-from sfumato.workflow.comparing.draws import margin
+from sfumato.workflow.comparing.draws import margin, widened
 from sfumato.workflow.comparing.grid import Method, fitted, label_of, method_of
 from sfumato.workflow.jobs import can_share_rows, in_processes
 
@@ -262,9 +262,21 @@ class Point:
 
     @property
     def margins(self) -> tuple[float, float] | None:
-        """How far from `gain` and `loss` a new draw lies with 95 %; None after a single run."""
+        """How far from `gain` and `loss` a new draw lies with 95 %, 0 where nothing is drawn; None after a single run."""
+        varying = self.measured_within
+        return varying if self.drawn or varying is None else (0.0, 0.0)
+
+    @property
+    def measured_within(self) -> tuple[float, float] | None:
+        """How far the numbers of one more run lie from `gain` and `loss` with 95 %: of a new draw, or of a search, which draws
+        nothing, of another measurement of the same cells."""
         gain, loss = (margin(series) for series in zip(*self.draws, strict=True)) if self.draws else (None, None)
         return None if gain is None or loss is None else (gain, loss)
+
+    @property
+    def widened(self) -> float:
+        """How many times as wide the bounds are as those that very many runs would give."""
+        return widened(self.runs)
 
     @property
     def people_found(self) -> tuple[float, float] | None:

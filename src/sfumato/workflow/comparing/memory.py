@@ -54,7 +54,7 @@ class Memory:
         """A keyed digest of the rows in their order, and of what the schema says about them."""
         import pyarrow as pa
 
-        running = hmac.new(self._key, canonical(people.schema.model_dump(mode="json")), hashlib.sha256)
+        running = hmac.new(self._key, canonical(people.schema.model_dump(mode="json", exclude={"roles"})), hashlib.sha256)
         for column in people.schema.columns.values():
             if column.hierarchy is not None and column.hierarchy.file is not None:
                 running.update(_content(Path(people.schema.folder or "") / column.hierarchy.file))

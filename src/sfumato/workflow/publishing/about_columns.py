@@ -220,6 +220,8 @@ def _share(place: int) -> float:
 def decisions_of(schema: Schema) -> tuple[ColumnDecision, ...]:
     """The unit, what becomes of columns that nobody describes, and each column's part; no value of a record."""
     about_all = [ColumnDecision("all columns", f"the unit is {_unit(schema)}", _OWNER if _is_declared(schema) else "nobody")]
+    if schema.roles == "proposed":
+        about_all.append(ColumnDecision("all columns", "the roles that `sfumato inspect` proposed", "nobody confirmed them"))
     if schema.unlisted != "refuse":
         said = "left out" if schema.unlisted == "drop" else "published as they are"
         about_all.append(ColumnDecision("columns that are not described", said, _OWNER))

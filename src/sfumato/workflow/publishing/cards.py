@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 #: The page that this version makes, and those that it made before, which it can no longer make again.
 CARD_FORMAT = "sfumato-card-5"
 FORMER_CARD_FORMATS = ("sfumato-card-3", "sfumato-card-4")
+#: Formats of cards that also showed the answers to the checklist.
+WITH_ANSWERS = ("sfumato-card-3",)
 CARD = "card.html"
 
 

@@ -118,7 +118,9 @@ def refuse_repeated_people(data: Microdata) -> None:
     from sfumato.engines.plan import AggregateColumn, Group, Scan
     from sfumato.engines.plannable import plannable
 
-    names = [name for name in data.schema.with_role("identifier") if numbers_persons(name) and name in data.column_names]
+    identifiers = [name for name in data.schema.with_role("identifier") if name in data.column_names]
+    # a pseudonym that repeats is refused where something is promised, with its own words
+    names = [name for name in identifiers if numbers_persons(name) and not data.schema.columns[name].pseudonym]
     if not data.schema.each_record_is_a_unit or not names:
         return
     relation = plannable(data.relation)

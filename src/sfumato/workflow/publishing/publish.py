@@ -6,6 +6,7 @@ written in its canonical form, read back and measured by the plain verifier, and
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from sfumato.core.params import parameters
 from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.data.schema import Schema
+from sfumato.report.headline import refuse_all_but_kept, release_headline
 from sfumato.workflow.contents.base import DRAFT, Content, Files, Promise, Submission
 from sfumato.workflow.earlier.comparing import Together
 from sfumato.workflow.earlier.withdrawn import withdrawn_in_words
@@ -117,30 +119,37 @@ def _published(submission: Submission[C], ledger: Ledger | str | Path | None, ch
     paid = next((promise.ledger_entry for promise in submission.promises if promise.ledger_entry), None)
     made_with = versions()  # what can fail fails before anything is entered
     notify(notices)  # it fails where somebody wants notices to be errors
+
+    def certified(entered: str, together: Together) -> Certificate:
+        return Certificate(
+            dataset=content.schema.dataset,
+            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            claims=claims,
+            method=dict(submission.method),
+            schema=facts["schema"],
+            files=files,
+            versions=made_with,
+            fingerprint=submission.fingerprint,
+            randomness=submission.randomness,
+            private=submission.private,
+            ledger=entered or paid or NOT_ENTERED,
+            composition=together.outside,
+            attacks=checked.stated_attacks,
+            transparency=dict(submission.transparency),
+            notices=tuple(dict.fromkeys((*notices, *([withdrawn_in_words(together.withdrawn)] if together.withdrawn else [])))),
+            draft=submission.draft,
+            withdrawn=together.withdrawn,
+            content=type(content).__name__ if content.named_in_certificates else "",
+        )
+
+    if submission.strict:  # judged with what earlier releases add, which a look at the ledger says as well
+        look = certified("", _beside_earlier(content, ledger, facts, files, progress))
+        _refuse_all_but_kept(submission, look, measured=bool(checked.risks or look.attacks))
     if submission.draft:
         entered, together = "", _beside_earlier(content, ledger, facts, files, progress)
     else:
         entered, together = _entered(content, ledger, facts, files, progress)
-    certificate = Certificate(
-        dataset=content.schema.dataset,
-        created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        claims=claims,
-        method=dict(submission.method),
-        schema=facts["schema"],
-        files=files,
-        versions=made_with,
-        fingerprint=submission.fingerprint,
-        randomness=submission.randomness,
-        private=submission.private,
-        ledger=entered or paid or NOT_ENTERED,
-        composition=together.outside,
-        attacks=checked.stated_attacks,
-        transparency=dict(submission.transparency),
-        notices=tuple(dict.fromkeys((*notices, *([withdrawn_in_words(together.withdrawn)] if together.withdrawn else [])))),
-        draft=submission.draft,
-        withdrawn=together.withdrawn,
-        content=type(content).__name__ if content.named_in_certificates else "",
-    )
+    certificate = certified(entered, together)
     details = dict(submission.details)
     if checked.unmeasured:
         details["not measured"] = "; ".join(checked.unmeasured)
@@ -161,6 +170,7 @@ def _published(submission: Submission[C], ledger: Ledger | str | Path | None, ch
             computed=submission.computed,
             recipe=submission.recipe,
             answers=submission.answers,
+            roles_unread=submission.roles_unread,
         ),
     )
 
@@ -192,6 +202,12 @@ def opened_to_read(ledger: Ledger | str | Path | None) -> Iterator[Ledger | None
         return
     with book:
         yield book
+
+
+def _refuse_all_but_kept(submission: Submission[Content], certificate: Certificate, *, measured: bool) -> None:
+    """For somebody who is strict: nothing is entered or written unless the verdict will be `kept`; a draft has its release's."""
+    of_release = dataclasses.replace(certificate, draft=False)
+    refuse_all_but_kept(release_headline(of_release, measured=measured, roles_unread=submission.roles_unread))
 
 
 def _entered(

@@ -63,7 +63,7 @@ def versions() -> dict[str, str]:
 
 def public_schema(schema: Schema) -> PlainDict:
     """The schema of a release as plain data; how its original was read is its owner's matter."""
-    return schema.model_dump(mode="json", exclude_none=True, exclude_defaults=True, exclude={"read"})
+    return schema.model_dump(mode="json", exclude_none=True, exclude_defaults=True, exclude={"read", "roles"})
 
 
 def pretty(value: Any) -> bytes:  # plain data of any shape

@@ -24,7 +24,7 @@ from sfumato.data.schema import Schema
 from sfumato.measures.risk.linkage.transparency import published_steps
 from sfumato.report.wording import attack_in_words
 from sfumato.workflow.contents.base import OTHER_SCORES, content_kind
-from sfumato.workflow.publishing.cards import CARD, CARD_FORMAT, FORMER_CARD_FORMATS, public_card
+from sfumato.workflow.publishing.cards import CARD, CARD_FORMAT, FORMER_CARD_FORMATS, WITH_ANSWERS, public_card
 from sfumato.workflow.publishing.claims import stated_unit
 from sfumato.workflow.verifying.pseudonym_ties import PSEUDONYM
 from sfumato.workflow.verifying.stated.transparency import names_in
@@ -157,7 +157,7 @@ def refuse_contradictions(certificate: Certificate, schema: Schema) -> None:
         raise VerificationFailed("the certificate shows an invented row of other columns than it is about")
     if certificate.schema.get("unit") is not None and registry.has("mask", certificate.method.get("name")):
         raise VerificationFailed("the certificate says that each record is a person, which nobody says of masked rows")
-    if certificate.card.get("answers") and certificate.card.get("format") == CARD_FORMAT:
+    if certificate.card.get("answers") and certificate.card.get("format") not in (None, *WITH_ANSWERS):
         raise VerificationFailed("the certificate answers the checklist, and releases leave the answers with their owner")
     kinds = {claim.evidence == "process" for claim in certificate.claims}
     if len(kinds) > 1:

@@ -19,12 +19,16 @@ Verdict = Literal[
     "promises nothing",
     "not checked",
     "draft",
+    "withdrawn",
     "demonstration",
     "does not keep",
 ]
 
 #: Verdicts with which the command ends with 0; a demonstration is among them only where it was allowed.
 ACCEPTED: tuple[Verdict, ...] = ("keeps", "keeps what could be checked", "rests on its maker")
+
+#: The finding that says of the release itself that its owner withdrew it.
+WITHDRAWAL = "withdrawal"
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,8 @@ class Verification:
             return "does not keep"
         if self.draft:
             return "draft"
+        if self.was_withdrawn:
+            return "withdrawn"
         if self.demonstration and not self.allow_demonstration:
             return "demonstration"
         if self.promises_nothing:
@@ -95,6 +101,11 @@ class Verification:
         return self.certificate is not None and self.certificate.draft
 
     @property
+    def was_withdrawn(self) -> bool:
+        """Whether the ledger has its owner's statement that it was never given away: never accepted, whatever it keeps."""
+        return any(finding.check == WITHDRAWAL for finding in self.findings)
+
+    @property
     def promises_nothing(self) -> bool:
         """A masked table without a guarantee: its risk was measured by its owner, and nobody promises a limit."""
         return self.certificate is not None and not self.certificate.claims
@@ -119,7 +130,8 @@ class Verification:
     def explain(self) -> str:
         """The findings, one line each, and the verdict in a sentence."""
         marks = {True: "passed", False: "FAILED", None: "not checked"}
-        lines = [f"{marks[finding.passed]:<12}{finding.check}: {finding.text}" for finding in self.findings]
+        said = [("WITHDRAWN" if each.check == WITHDRAWAL else marks[each.passed], each) for each in self.findings]
+        lines = [f"{mark:<12}{finding.check}: {finding.text}" for mark, finding in said]
         return "\n".join([*lines, self.sentence])
 
     @property
@@ -142,6 +154,9 @@ class Verification:
             "not checked": f"no claim could be checked: {missing}{caveats}",
             "draft": "a draft, not a release: nothing wrong was found, but it is in no ledger, so no later release is compared "
             "with it. Make the release without --draft (draft=True) before you give anything away" + caveats,
+            "withdrawn": "its owner withdrew this release: the ledger has the statement that it was never given away, so "
+            "that later releases do not count it. Nothing wrong was found in the files. If somebody was given them, that "
+            "statement is wrong" + caveats,
             "demonstration": "a demonstration, not a private release: it was made with a seed, and anybody can repeat it"
             + allowed,
             "does not keep": "the release does NOT keep what it claims",

@@ -15,7 +15,7 @@ from sfumato.core.errors import LedgerError, VerificationFailed
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import DRAFT, content_kind
 from sfumato.workflow.earlier.withdrawn import WITHDRAWN, withdrawn_in_words
-from sfumato.workflow.verifying.verification import Finding
+from sfumato.workflow.verifying.verification import WITHDRAWAL, Finding
 
 if TYPE_CHECKING:
     from sfumato.ledger.ledger import Ledger
@@ -69,8 +69,8 @@ def _compared(certificate: Certificate, book: Ledger) -> Finding | None:
     listed = book.withdrawals(certificate.dataset)
     if any(each.release == certificate.ledger for each in listed):
         return Finding(
-            _CHECK,
-            False,
+            WITHDRAWAL,
+            None,
             "its owner withdrew this release: the ledger states that it was never given away, so later releases do not count it",
         )
     releases = [each.release for each in listed]
