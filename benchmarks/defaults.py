@@ -92,8 +92,8 @@ def people(rows: int, *, ages: bool = False, postcodes: bool = False) -> Microda
 
 def shown_range(people: Microdata, outcome: Any) -> float:
     """The measure of a search's outcome, from the texts of the rows."""
+    from sfumato.data.microdata import ReleasedTable
     from sfumato.data.recoding import RecodingTable
-    from sfumato.data.released import ReleasedTable
     from sfumato.measures.utility.range_shown import RangeShown
     from sfumato.workflow.publishing.scoring import shown_ranges
 

@@ -14,8 +14,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.declared import build, parameters
 from sfumato.core.errors import HierarchyError, HierarchyGap, Infeasible, ParameterError, SchemaError, Unsupported
-from sfumato.core.params import build, parameters
 from sfumato.data.item_sets import ItemSets
 from sfumato.data.recoding import RecodingTable
 from sfumato.data.schema import Column, HierarchySpec, Schema

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sfumato.core.view import View
 from sfumato.data.hierarchies.hierarchy import Hierarchy
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.schema import Column, Schema
 
 ZIPS = [f"130{i:02d}" for i in range(100)]

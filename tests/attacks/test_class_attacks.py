@@ -19,7 +19,7 @@ from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsup
 from sfumato.core.registry import every
 from sfumato.core.view import Attack, AttackResult, View
 from sfumato.data.hierarchies.hierarchy import Hierarchy
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.schema import Column, Schema
 from sfumato.measures.risk.success import wilson
 from tests.attacks.published import SCHEMA, bare, four_anonymous

@@ -19,7 +19,7 @@ from sfumato.core.errors import InputError, MissingColumn, Unsupported
 from sfumato.core.view import View
 from sfumato.data.hierarchies import hierarchy_builders
 from sfumato.data.hierarchies.hierarchy import Hierarchy
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.schema import Column, Schema
 from tests.attacks.published import bare, four_anonymous, six_anonymous
 from tests.examples import examples

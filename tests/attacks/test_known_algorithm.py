@@ -13,8 +13,8 @@ import pytest
 import sfumato as sf
 from sfumato.attacks import KnownAlgorithm, Minimality, Register
 from sfumato.attacks.tables.known_algorithm import published_algorithm
+from sfumato.core.declared import parameters
 from sfumato.core.errors import Infeasible, InputError, ParameterError, Unsupported
-from sfumato.core.params import parameters
 from sfumato.core.view import View
 from sfumato.data.schema import Column, HierarchySpec, Schema
 

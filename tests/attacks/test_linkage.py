@@ -11,7 +11,7 @@ from sfumato import attacks
 from sfumato.core.errors import InputError, MissingColumn
 from sfumato.core.view import View
 from sfumato.data.hierarchies.hierarchy import Hierarchy
-from sfumato.data.released import ReleasedTable, ShownValue
+from sfumato.data.microdata import ReleasedTable, ShownValue
 from sfumato.data.schema import Column, Schema
 from tests.attacks.published import bare, four_anonymous
 

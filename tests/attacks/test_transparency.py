@@ -18,7 +18,7 @@ from sfumato.attacks.masked.pram_posterior import guessed_value
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
 from sfumato.core.view import AttackResult, View
 from sfumato.data.masked import Masked
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.measures.risk.success import mean_interval, wilson
 from tests.examples import examples
 

@@ -18,7 +18,7 @@ from sfumato.core.declared import declarations
 from sfumato.core.registry import every
 from sfumato.core.view import AnyAttack, View
 from sfumato.data.masked import Masked
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from tests.conformance.masks import CATEGORIES, NUMBERS, every_mask, example, people
 from tests.conformance.methods import SEARCHES
 

@@ -18,7 +18,7 @@ import pytest
 import sfumato as sf
 from sfumato.data.schema import Column, Schema
 from sfumato.masking.base import Mask
-from sfumato.workflow.publishing import figures
+from sfumato.workflow.publishing import cards
 from tests.conformance import masks
 from tests.conformance.masks import NUMBERS, TOWNS
 
@@ -114,7 +114,7 @@ def people() -> sf.Microdata:
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_release_is_accepted_and_its_notices_are_true(setting: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "MOST_DISTINCT", 0)  # the owner's figures, which nobody verifies, take most of the time
+    monkeypatch.setattr(cards, "MOST_DISTINCT", 0)  # the owner's figures, which nobody verifies, take most of the time
     release = sf.protect(people(), (), SETTINGS[setting](), utility=(), risk=())
     release.save(tmp_path / "out", "csv")
     verdict = sf.verify(tmp_path / "out")

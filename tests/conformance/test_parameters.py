@@ -10,8 +10,8 @@ import tomlkit
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sfumato.core.declared import build, parameters
 from sfumato.core.errors import InputError, ParameterError, RecipeError
-from sfumato.core.params import build, parameters
 from sfumato.core.registry import make
 from tests.conformance.methods import GUARANTEE_KINDS, SEARCHES, variants
 from tests.conformance.problems import GUARANTEES, guarantee, knowing

@@ -17,9 +17,8 @@ import pytest
 import tomlkit
 
 from sfumato.core import registry
-from sfumato.core.declared import declarations
+from sfumato.core.declared import build, declarations, parameters
 from sfumato.core.errors import ParameterError
-from sfumato.core.params import build, parameters
 from tests.conformance.examples import examples
 
 #: What is made with parameters; content is made of data.

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.core.errors import InputError, SourceError, Unsupported
-from sfumato.core.temporary import hold_folder, take_over
+from sfumato.core.files import hold_folder, take_over
 from sfumato.data.relation import Relation
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.memory import MemoryRelation

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.core.errors import InputError, MissingColumn, SourceError
-from sfumato.core.temporary import hold_folder
+from sfumato.core.files import hold_folder
 from sfumato.data.relation import Relation
 from sfumato.engines.class_queries import ROWS, table_fields
 from sfumato.engines.expressions import Reference

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import sfumato as sf
-from sfumato.workflow.publishing.written_files import pretty
+from sfumato.workflow.publishing.saving import pretty
 
 MARK = "OUTSIDE-SECRET"
 

@@ -15,7 +15,7 @@ import sfumato as sf
 from sfumato.core import registry
 from sfumato.core.errors import SfumatoError
 from sfumato.data.schema import Column, HierarchySpec, Schema
-from sfumato.workflow.publishing import figures
+from sfumato.workflow.publishing import cards
 from sfumato.workflow.verifying.folder_parts import _can_be_run
 from tests.conformance.examples import examples
 from tests.data.test_shown_levels import TREES as DESCRIBED
@@ -107,7 +107,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folders that nobody changed; tests forge copies."""
     place = tmp_path_factory.mktemp("honest")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "MOST_DISTINCT", 0)
+        patch.setattr(cards, "MOST_DISTINCT", 0)
         for name, make in RELEASES.items():
             make().save(place / name, "csv")
             assert sf.verify(place / name).verdict == ("promises nothing" if name in EVERY_MASK else "keeps"), name
@@ -254,7 +254,7 @@ def test_an_attack_that_runs_on_rows_can_be_stated(mask: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("k", [2, 12])
 def test_releases_at_one_level_are_accepted(k: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "MOST_DISTINCT", 0)
+    monkeypatch.setattr(cards, "MOST_DISTINCT", 0)
     random = np.random.default_rng(k)
     specs: dict[str, Any] = {name: DESCRIBED[name][1] for name in ("intervals", "decimals", "mask", "dates", "tree", "frequency")}
     columns: dict[str, pa.Array] = {}

@@ -18,7 +18,7 @@ from sfumato.core import registry
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.data.texts.values import texts
 from sfumato.data.writers import write_csv
-from sfumato.workflow.publishing import figures
+from sfumato.workflow.publishing import cards
 from sfumato.workflow.publishing.released_form import released_form
 from sfumato.workflow.verifying.stated.transparency import RANGES
 from tests.faults.forging import refused, restate
@@ -58,7 +58,7 @@ def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folders that nobody changed; tests forge copies."""
     place = tmp_path_factory.mktemp("honest")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(figures, "MOST_DISTINCT", 0)
+        patch.setattr(cards, "MOST_DISTINCT", 0)
         for method in (sf.LeastLoss(), sf.Mondrian(ranges_everywhere=True), sf.Lattice(suppression=0.2), sf.LocalRecoding()):
             out = place / type(method).__name__
             columns = {"born": quasi(hierarchy=DATES), "age": quasi(type="integer"), "town": quasi(hierarchy=TOWNS)}
@@ -193,7 +193,7 @@ DESCRIBED: dict[str, dict[str, Column]] = {
 def test_releases_of_every_search_over_every_tree_are_accepted(
     search: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(figures, "MOST_DISTINCT", 0)
+    monkeypatch.setattr(cards, "MOST_DISTINCT", 0)
     method = registry.find("search", search)()
     ranged = False
     for number, columns in enumerate(DESCRIBED.values()):

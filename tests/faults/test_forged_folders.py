@@ -22,8 +22,8 @@ import pytest
 import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.core.certificate import plain
+from sfumato.core.declared import parameters
 from sfumato.core.errors import SfumatoError
-from sfumato.core.params import parameters
 from sfumato.data.schema import Column
 from sfumato.data.writers import clean, write_file
 from sfumato.dp import PrivateHistogram, Session
@@ -33,7 +33,7 @@ from sfumato.workflow.contents.base import DRAFT
 from sfumato.workflow.earlier.comparing import NOTHING_EARLIER
 from sfumato.workflow.publishing.publish import publish
 from sfumato.workflow.publishing.released_form import released_form
-from sfumato.workflow.publishing.written_files import pretty
+from sfumato.workflow.publishing.saving import pretty
 from sfumato.workflow.verifying.folder_rows import DATA_FILES
 from sfumato.workflow.verifying.stated.transparency import KNOWS_THE_METHOD
 from tests.faults.forging import change, claim, refused, restate, rewrite

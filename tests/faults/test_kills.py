@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.core import temporary
+from sfumato.core import files
 from sfumato.workflow.publishing.appearing import appearing_folder
 from tests.faults.long_commands import CANARY, COMMANDS, SIGNALS, Place
 
@@ -76,9 +76,9 @@ def test_kills_at_many_moments_leave_nothing_raw(command: str, stop: str, tmp_pa
 _HOLDER = """
 import os, sys
 from pathlib import Path
-from sfumato.core import temporary
+from sfumato.core import files
 from sfumato.workflow.publishing.appearing import appearing_folder
-with temporary.temporary_folder("test") as folder, appearing_folder(Path(sys.argv[1])) as hidden:
+with files.temporary_folder("test") as folder, appearing_folder(Path(sys.argv[1])) as hidden:
     Path(folder, "row").write_text("Zylberquist")
     (hidden / "file").write_text("half")
     print(folder, hidden, flush=True)
@@ -109,14 +109,14 @@ def holder(tmp_path: Path, *prefix: str) -> tuple[subprocess.Popen[str], Path, P
 
 def test_what_a_killed_process_held_is_swept_and_what_a_live_one_holds_is_not(tmp_path: Path, own_temporary: Path) -> None:
     process, folder, hidden = holder(tmp_path)
-    temporary.sweep()
+    files.sweep()
     with appearing_folder(tmp_path / "out"):
         assert folder.is_dir() and hidden.is_dir(), "a live process lost its folder"
     os.rename(tmp_path / "out", tmp_path / "other")
     process.kill()
     process.communicate()
     assert folder.is_dir() and hidden.is_dir()
-    temporary.sweep()
+    files.sweep()
     with appearing_folder(tmp_path / "out"):
         pass
     assert not folder.exists() and not hidden.exists()
@@ -128,7 +128,7 @@ def test_a_live_process_of_another_pid_namespace_keeps_its_folders(tmp_path: Pat
     if subprocess.run([*inside, "true"], capture_output=True, check=False).returncode:
         pytest.skip("this system lets nobody make a PID namespace")
     process, folder, hidden = holder(tmp_path, *inside)
-    temporary.sweep()
+    files.sweep()
     with appearing_folder(tmp_path / "out"):
         pass
     assert folder.is_dir() and hidden.is_dir()
@@ -139,15 +139,15 @@ def test_a_live_process_of_another_pid_namespace_keeps_its_folders(tmp_path: Pat
 def test_only_held_folders_of_this_user_are_swept(own_temporary: Path) -> None:
     mine = own_temporary / "sfumato-notes"
     mine.mkdir()
-    link = own_temporary / f"{temporary.PREFIX}link"
+    link = own_temporary / f"{files.PREFIX}link"
     link.symlink_to(mine)
-    (own_temporary / f"{temporary.PREFIX}file").write_text("no folder")
-    temporary.sweep()
+    (own_temporary / f"{files.PREFIX}file").write_text("no folder")
+    files.sweep()
     assert mine.is_dir() and link.is_symlink()
 
 
 def test_a_folder_of_a_forked_holder_stays_until_its_holder_removes_it(own_temporary: Path) -> None:
-    held = temporary.hold_temporary("test")
+    held = files.hold_temporary("test")
     child = os.fork()
     if not child:
         held.remove()
@@ -184,12 +184,12 @@ def test_a_killed_engine_leaves_no_row_that_can_be_read_in_its_spill(own_tempora
     spilled = [path for path in own_temporary.rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in spilled) >= 20_000_000
     assert not any(CANARY in path.read_bytes() for path in spilled)
-    temporary.sweep()
+    files.sweep()
     assert list(own_temporary.iterdir()) == []
 
 
 def test_memory_files_have_no_name(own_temporary: Path) -> None:
-    descriptor = temporary.memory_file()
+    descriptor = files.memory_file()
     os.write(descriptor, CANARY)
     assert list(own_temporary.iterdir()) == []
     assert os.fstat(descriptor).st_nlink == 0

@@ -251,7 +251,7 @@ def test_a_workbook_that_unpacks_into_too_much_is_refused(tmp_path: Path, monkey
 
 
 def test_a_file_that_grows_is_read_to_its_limit_only(tmp_path: Path) -> None:
-    from sfumato.core.plain_files import read_plain
+    from sfumato.core.files import read_plain
 
     (tmp_path / "long.toml").write_bytes(b"x" * 101)
     with pytest.raises(SfumatoError, match="longer than 100 bytes"):

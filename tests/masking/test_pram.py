@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.declared import build, parameters
 from sfumato.core.errors import InputError, ParameterError, Unsupported
-from sfumato.core.params import build, parameters
 from sfumato.data.schema import Column, Schema
 from sfumato.masking.base import Mask
 from sfumato.masking.pram.transition_matrix import invariant, occurring, staying, uniform

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.declared import build, parameters
 from sfumato.core.errors import ParameterError, SfumatoError, Unsupported
-from sfumato.core.params import build, parameters
 from sfumato.data.schema import Column, Schema
 from sfumato.masking.swapping.rank_exchange import RankExchange
 

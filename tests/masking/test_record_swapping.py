@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sfumato as sf
+from sfumato.core.declared import build, parameters
 from sfumato.core.errors import MissingColumn, ParameterError, Unsupported
-from sfumato.core.params import build, parameters
 from sfumato.data.schema import Schema
 
 ROWS = st.lists(

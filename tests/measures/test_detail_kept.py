@@ -58,7 +58,7 @@ def test_the_summary_names_what_costs_most(release: sf.Release) -> None:
 
 def test_without_the_original_nothing_is_counted(release: sf.Release) -> None:
     from sfumato.core.errors import InputError
-    from sfumato.data.released import ReleasedTable
+    from sfumato.data.microdata import ReleasedTable
 
     with pytest.raises(InputError, match="pass the original"):
         DetailKept().score(None, ReleasedTable(release.data, release.content.public, records=1_000))

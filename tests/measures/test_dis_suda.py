@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import ParameterError
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.measures.risk.uniques.dis_suda import suda_weights
 from sfumato.measures.risk.uniques.suda import SpecialUniques, minimal_uniques
 

@@ -12,7 +12,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.view import Score
 from sfumato.data.masked import Masked
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.measures import risk
 from sfumato.measures.risk.success import mean_interval, wilson
 from sfumato.workflow.publishing.cards import stated_score

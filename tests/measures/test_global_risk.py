@@ -15,7 +15,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.errors import InputError, Unsupported
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.measures import risk
 from sfumato.measures.risk.uniques.log_linear import fitted_counts, log_variances, main_effects, two_way, variance_of
 from sfumato.measures.risk.uniques.sampling_risk import population_uniques, right_match

@@ -7,7 +7,7 @@ import pytest
 
 from sfumato.data.hierarchies import hierarchy_builders
 from sfumato.data.hierarchies.hierarchy import Hierarchy
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.measures.utility.distortion import Distortion
 from sfumato.measures.utility.loss import Loss, cell_loss, record_loss, table_loss

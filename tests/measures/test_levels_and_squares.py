@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.core.errors import Unsupported
 from sfumato.data.hierarchies.hierarchy import Hierarchy
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.schema import HierarchySpec
 from sfumato.report.summary import summary_lines
 from tests.examples import examples

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.core.errors import InputError, ParameterError
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.measures.risk.uniques.anonymity_set import AnonymitySet
 from sfumato.measures.risk.uniques.distinction import AttributeDistinction, separation, separations
 from sfumato.measures.risk.uniques.population_uniqueness import (

@@ -14,7 +14,7 @@ from scipy.integrate import quad
 
 import sfumato as sf
 from sfumato.core.errors import InputError, MissingColumn, ParameterError
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.lessons.disclosure_logic import disclosures
 from sfumato.measures.risk.uniques.household_risk import HouseholdRisk
 from sfumato.measures.risk.uniques.individual_risk import IndividualRisk

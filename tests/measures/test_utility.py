@@ -16,7 +16,7 @@ from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.registry import find
 from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.masked import Masked
-from sfumato.data.released import ReleasedTable, ShownValue
+from sfumato.data.microdata import ReleasedTable, ShownValue
 from sfumato.data.schema import HierarchySpec
 from sfumato.measures.utility.class_sizes import AverageClassSize, ClassCount, Discernibility, Suppressed
 from sfumato.measures.utility.distortion import Distortion

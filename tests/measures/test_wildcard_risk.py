@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato.cli.main import run
 from sfumato.core.errors import InputError
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.sample import write_sample
 from sfumato.measures import risk
 from sfumato.measures.risk.uniques.wildcard_risk import Matches

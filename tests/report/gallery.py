@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 
 from sfumato.report.card import page_head
+from sfumato.report.content import drawing
 from sfumato.report.figures.class_sizes import class_sizes, risk_profile
 from sfumato.report.figures.distributions import Distribution, distributions, loss_per_attribute
 from sfumato.report.figures.ledger_budget import AccountBudget, ledger_budget
@@ -14,7 +15,6 @@ from sfumato.report.figures.ledger_timeline import TimelineRelease, ledger_timel
 from sfumato.report.figures.risk_utility import Mark, RiskUtility, risk_utility
 from sfumato.report.figures.synthetic_quality import synthetic_quality
 from sfumato.report.figures.tradeoff import Nodes, frontier, tradeoff
-from sfumato.report.inline_svg import drawing
 from sfumato.report.markup import element
 
 LONG = "a rather long column name of the questionnaire, number "

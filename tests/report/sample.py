@@ -12,7 +12,7 @@ import pyarrow as pa
 from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.view import AttackResult, Score
 from sfumato.data.hierarchies.hierarchy import Hierarchy
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.schema import Schema
 from sfumato.report.content import Answer, CardContent
 from sfumato.report.figures.class_sizes import class_sizes, risk_profile

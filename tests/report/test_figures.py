@@ -15,15 +15,15 @@ import pytest
 
 from sfumato.core.errors import InputError, ParameterError
 from sfumato.data.hierarchies.hierarchy import Hierarchy
-from sfumato.data.released import ReleasedTable, ShownValue
+from sfumato.data.microdata import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
+from sfumato.report.content import inline_svg
 from sfumato.report.figures.class_sizes import class_sizes, one_two_five, risk_profile
 from sfumato.report.figures.distributions import compared, loss_per_attribute
 from sfumato.report.figures.ledger_budget import MOST_ACCOUNTS, AccountBudget, ledger_budget
 from sfumato.report.figures.ledger_budget import MOST_MARKS as MOST_SPENDS
 from sfumato.report.figures.ledger_timeline import TimelineRelease, ledger_timeline
 from sfumato.report.figures.tradeoff import MOST_MARKS, Nodes, frontier, tradeoff
-from sfumato.report.inline_svg import inline_svg
 from tests.report.sample import CANARY, figures
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,9 +10,9 @@ import pytest
 
 import sfumato as sf
 from sfumato.core.certificate import Certificate, Claim
+from sfumato.core.declared import parameters
 from sfumato.core.guarantees.base import Guarantee, Knowledge
 from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, LossGuarantee, PureDP, RenyiDP
-from sfumato.core.params import parameters
 from sfumato.report.headline import weakening
 from sfumato.report.lead import lead
 from tests.report.sample import certificate

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sfumato.core.errors import InputError, SfumatoError, SourceError
-from sfumato.core.plain_files import read_private, write_private
+from sfumato.core.files import read_private, write_private
 from sfumato.core.randomness import StreamRandomness
 from sfumato.wire.keys import OwnerKey, default_owner_key_path, load_or_create_owner_key
 from sfumato.wire.signatures import SigningKey

@@ -19,7 +19,7 @@ from sfumato.core.errors import SfumatoError
 from sfumato.core.registry import every
 from sfumato.core.view import AttackResult, View
 from sfumato.data.hierarchies.hierarchy_builders import build
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.data.texts.values import texts
 from sfumato.workflow.attacking.outputs import attack_outputs

@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.attacks.several.comparable import refuse_unread
 from sfumato.core.errors import Unsupported
 from sfumato.core.view import View
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from tests.workflow.attacked import attack_folder
 

@@ -22,7 +22,7 @@ from sfumato.workflow.contents.rows import ROWS_DIGEST
 from sfumato.workflow.publishing.cards import public_card
 from sfumato.workflow.publishing.publish import publish
 from sfumato.workflow.publishing.released_form import rows_digest
-from sfumato.workflow.publishing.written_files import describe_file, pretty
+from sfumato.workflow.publishing.saving import describe_file, pretty
 from sfumato.workflow.verifying.certificate_form import read_certificate, read_schema
 from sfumato.workflow.verifying.limited_reading import read_foreign
 from tests.conformance.masks import example

@@ -16,7 +16,7 @@ import pytest
 import sfumato as sf
 from sfumato.core.errors import InputError, RecipeError, SfumatoError, VerificationFailed
 from sfumato.data.schema import Column, Schema
-from sfumato.workflow.publishing.written_files import pretty
+from sfumato.workflow.publishing.saving import pretty
 from sfumato.workflow.verifying.stated.transparency import MISSING_SHOWN, check_missing_shown, with_missing
 from tests.workflow.attacked import attack_folder
 

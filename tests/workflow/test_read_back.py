@@ -10,7 +10,7 @@ import pytest
 from sfumato import Schema
 from sfumato.core.errors import SourceError, VerificationFailed
 from sfumato.data.writers import parquet_bytes, write_parquet
-from sfumato.workflow.publishing.written_files import read_back, read_back_bytes
+from sfumato.workflow.publishing.saving import read_back, read_back_bytes
 
 PLAIN = Schema.of(quasi=["job", "age"])
 

@@ -16,7 +16,7 @@ from sfumato.data.hierarchies.hierarchy import from_tree
 from sfumato.data.hierarchies.hierarchy_builders import build
 from sfumato.data.schema import Column, HierarchySpec
 from sfumato.wire.signatures import SigningKey
-from sfumato.workflow.publishing.written_files import pretty
+from sfumato.workflow.publishing.saving import pretty
 from sfumato.workflow.verifying.verify import open_release
 from tests.workflow.people import people, release, schema, table
 

@@ -130,7 +130,7 @@ def test_attacks_on_masks_read_the_rows_of_the_folder(tmp_path: Path) -> None:
 
 
 def forged(public: Path, changes: dict[str, Any]) -> None:
-    from sfumato.workflow.publishing.written_files import pretty
+    from sfumato.workflow.publishing.saving import pretty
 
     certificate = json.loads((public / "certificate.json").read_text())
     certificate["method"] |= changes

@@ -153,7 +153,7 @@ def test_verify_finds_what_was_done_to_the_parts(source: Path, tmp_path: Path, f
 
 def test_a_row_that_was_changed_with_its_digests_is_found_by_counting(source: Path, tmp_path: Path) -> None:
     """Whoever writes certificate, list and digests anew still cannot make a class of one count as five."""
-    from sfumato.workflow.publishing.written_files import describe_file, pretty
+    from sfumato.workflow.publishing.saving import describe_file, pretty
     from sfumato.workflow.verifying.stored.parts import StoredFile, merkle_root
 
     stored(source, tmp_path / "out")

@@ -150,7 +150,7 @@ def resealed(out: Path, place: Path) -> None:
     import json
 
     from sfumato.engines.digests.row_digest import row_sums
-    from sfumato.workflow.publishing.written_files import describe_file, pretty
+    from sfumato.workflow.publishing.saving import describe_file, pretty
 
     public = out / "public"
     about = json.loads((public / "stored.json").read_text())

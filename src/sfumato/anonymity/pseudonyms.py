@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, Unsupported, all_at_once, forgetting
-from sfumato.core.plain_files import read_private, write_private
+from sfumato.core.files import read_private, write_private
 from sfumato.core.ranges import Instance, Made, Text, Whole
 from sfumato.data.texts.values import text_of
 from sfumato.wire.keys import OwnerKey

@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from sfumato.anonymity.search.base import Search, SearchOutcome
 from sfumato.anonymity.search.least_loss import LeastLoss
 from sfumato.core import randomness as sources
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, parameters, require
 from sfumato.core.errors import Infeasible, Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import parameters, require
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness
 from sfumato.core.ranges import Each, Instance

@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeGuard, TypeVar
 
 from sfumato.core import registry
+from sfumato.core.declared import build, require
 from sfumato.core.errors import InputError, ParameterError, all_at_once
-from sfumato.core.params import build, require
 from sfumato.core.plain_data import Plain
 from sfumato.core.texts import text_of
 from sfumato.core.view import Attack, AttackResult, View
 from sfumato.data.masked import Masked, TableView
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.schema import Schema
 
 if TYPE_CHECKING:

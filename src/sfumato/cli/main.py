@@ -46,7 +46,7 @@ from sfumato.cli.output import (
     show_every_character,
 )
 from sfumato.cli.usage import Misuse, command_of, explained, with_hint
-from sfumato.core import temporary
+from sfumato.core import files
 from sfumato.core.errors import InputError, SfumatoError, SourceError
 from sfumato.core.stopping import stop_behind
 from sfumato.core.texts import is_unicode
@@ -84,7 +84,7 @@ def main() -> None:
     signals.install()
     fill_standard_streams()
     show_every_character()
-    temporary.sweep()
+    files.sweep()
     try:
         code = finish(run(sys.argv[1:]))
     except SystemExit as leaving:

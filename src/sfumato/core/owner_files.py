@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from sfumato.core.errors import SfumatoError, as_name, forgetting
+from sfumato.core.files import MOST_TEXT_BYTES, read_plain
 from sfumato.core.plain_data import PlainDict
-from sfumato.core.plain_files import MOST_TEXT_BYTES, read_plain
 from sfumato.core.texts import closest
 
 _MOST_BITS = 1000  # a larger whole number is beyond every floating-point number

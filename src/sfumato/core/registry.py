@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from sfumato.core.declared import build
 from sfumato.core.errors import ParameterError, RecipeError, as_name
 from sfumato.core.lazy import Kind
-from sfumato.core.params import build
 from sfumato.core.texts import closest, with_article
 
 

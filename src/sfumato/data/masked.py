@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InputError, ParameterError, Unsupported, all_at_once
 from sfumato.core.plain_data import Plain
 from sfumato.core.view import View
-from sfumato.data.microdata import Microdata
+from sfumato.data.microdata import Microdata, ReleasedTable
 from sfumato.data.records import Records, paired
 from sfumato.data.relation import ORDERED, Relation
-from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Schema
 
 

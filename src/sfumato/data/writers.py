@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sfumato.core.errors import SourceError, Unsupported
-from sfumato.core.plain_files import sync_folder
+from sfumato.core.files import sync_folder
 from sfumato.core.platforms import set_mode
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from sfumato.core.declared import parameters
 from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import parameters
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.progress import Progress
 from sfumato.core.randomness import Randomness, default

@@ -13,12 +13,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, Unpack
 
+from sfumato.core.declared import require
 from sfumato.core.errors import ParameterError, Unsupported, notify
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
 from sfumato.core.markup import shorten
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import require
 from sfumato.core.progress import ProgressLike, shown, silent
 from sfumato.core.randomness import Randomness, default
 from sfumato.data.microdata import Microdata

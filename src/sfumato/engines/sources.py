@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from sfumato.core.errors import ParameterError, SourceError, Unsupported, forgetting, reported_as
+from sfumato.core.files import refuse_special
 from sfumato.core.plain_data import Plain
-from sfumato.core.plain_files import refuse_special
 from sfumato.data.microdata import Microdata
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Column, Schema, Type

@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sfumato.core.errors import SourceError, Unsupported, all_at_once, reported_as
-from sfumato.core.plain_files import refuse_special
-from sfumato.core.temporary import hold_folder
+from sfumato.core.files import hold_folder, refuse_special
 from sfumato.engines.address import is_postgres_url, redacted
 from sfumato.engines.canonical import canonical_column, decoded_table
 from sfumato.engines.duckdb.fresh_copy import fresh_copy, refuse_uncopied

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.measures.guarantees.classes import CodedColumn, combined, require_columns
 
 Flags = NDArray[np.bool_]

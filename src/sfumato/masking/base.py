@@ -19,10 +19,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.core import randomness as sources
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, parameters, require
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import parameters, require
 from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.core.randomness import Randomness

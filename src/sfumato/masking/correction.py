@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.declared import require
 from sfumato.core.errors import InputError, Unsupported
-from sfumato.core.params import require
 from sfumato.core.plain_data import Plain
 from sfumato.data.masked import Masked
 from sfumato.data.records import Records

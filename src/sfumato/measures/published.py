@@ -6,8 +6,7 @@ import pyarrow as pa
 
 from sfumato.core.errors import InputError
 from sfumato.data.masked import Compared, Masked
-from sfumato.data.microdata import Microdata
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import Microdata, ReleasedTable
 
 
 def as_released(released: Compared, original: Microdata | None = None) -> ReleasedTable:

@@ -12,8 +12,8 @@ from sfumato.report import card_sections as sections
 from sfumato.report import owner_sections
 from sfumato.report.checklist import checklist
 from sfumato.report.content import Answer, Audience, CardContent
-from sfumato.report.data_protection import annex
 from sfumato.report.markup import Html, element, html
+from sfumato.report.owner_sections import annex
 from sfumato.report.style import STYLE
 
 __all__ = ["Answer", "Audience", "CardContent", "release_card"]

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sfumato.report.card import page_head
-from sfumato.report.inline_svg import drawing
+from sfumato.report.content import drawing
 from sfumato.report.markup import Child, Html, definitions, element, joined, table
 from sfumato.report.wording import number, percentage, plain_name, sentence
 

@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 
 from sfumato.core.errors import InputError
 from sfumato.report.card import POLICY
-from sfumato.report.inline_svg import ATTRIBUTES, ELEMENTS, REACHES_OUT, is_harmless
+from sfumato.report.content import ATTRIBUTES, ELEMENTS, REACHES_OUT, is_harmless
 
 _PAGE = frozenset(
     "html head meta title style body a header main footer section h1 h2 h3 p ul ol li strong span table caption thead tbody "

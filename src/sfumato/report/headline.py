@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from sfumato.anonymity.pseudonyms import WARNING
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate, Claim
+from sfumato.core.declared import build
 from sfumato.core.errors import GuaranteeNotMet, SfumatoError
 from sfumato.core.guarantees.base import ClassGuarantee, supposed_known
 from sfumato.core.guarantees.loss import RECORD
-from sfumato.core.params import build
 from sfumato.core.plain_data import PlainDict
 from sfumato.ledger.unit_changes import NOT_COVERED
 from sfumato.report.wording import counted

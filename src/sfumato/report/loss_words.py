@@ -12,9 +12,9 @@ from fractions import Fraction
 
 from sfumato.core import registry
 from sfumato.core.certificate import Claim
+from sfumato.core.declared import build
 from sfumato.core.exact import shown
 from sfumato.core.guarantees.loss import RECORD, ApproxDP, LossGuarantee, PureDP
-from sfumato.core.params import build
 from sfumato.core.texts import percent, rounded_up
 from sfumato.report.wording import named_column
 

@@ -16,7 +16,7 @@ from typing import Annotated
 
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, ParameterError, forgetting
-from sfumato.core.plain_files import make_private_folder, read_private, write_private
+from sfumato.core.files import make_private_folder, read_private, write_private
 from sfumato.core.randomness import Randomness, SystemRandomness
 from sfumato.core.ranges import Made
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError, ParameterError, forgetting
-from sfumato.core.plain_files import read_private, write_private
+from sfumato.core.files import read_private, write_private
 from sfumato.core.ranges import Made
 
 if TYPE_CHECKING:

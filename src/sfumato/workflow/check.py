@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from sfumato.core.declared import parameters
 from sfumato.core.errors import InputError, ParameterError, forgetting, notify
 from sfumato.core.guarantees.base import ClassGuarantee
-from sfumato.core.params import parameters
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.hierarchies.hierarchy import ROOT
 from sfumato.data.microdata import Microdata

@@ -18,9 +18,9 @@ from contextlib import contextmanager, suppress
 
 from sfumato.core.certificate import plain
 from sfumato.core.errors import SfumatoError
+from sfumato.core.files import memory_file
 from sfumato.core.plain_data import Plain
 from sfumato.core.stopping import end_with_parent
-from sfumato.core.temporary import memory_file
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.kernels.compiled import tell_of_warm

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, cast
 
 from sfumato.core import registry
-from sfumato.core.declared import Declaration, declarations
+from sfumato.core.declared import Declaration, build, declarations
 from sfumato.core.errors import ParameterError, RecipeError, SfumatoError, all_at_once, as_name, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee, Knowledge
 from sfumato.core.owner_files import parse_toml
-from sfumato.core.params import build
 from sfumato.core.plain_data import Plain, PlainDict
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sfumato.core import randomness as sources_of_randomness
+from sfumato.core.declared import require
 from sfumato.core.errors import ParameterError, forgetting
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee, supposed_known
-from sfumato.core.params import require
 from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.data.microdata import Microdata

@@ -10,9 +10,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from sfumato.core.certificate import NOT_ENTERED, Certificate
+from sfumato.core.declared import require
 from sfumato.core.errors import MissingMeasure, Unsupported, as_name
 from sfumato.core.guarantees.base import Guarantee
-from sfumato.core.params import require
 from sfumato.core.view import AttackResult, Score, View
 from sfumato.data.schema import Schema
 from sfumato.report.markup import shorten
@@ -174,9 +174,9 @@ class Release(Generic[C]):
         """What an outsider of its folder has: the content, the roles of its columns, the published hierarchies and the
         certificate. Hierarchies that are described by parameters, such as levels of dates, are read over the people of the
         `register` that the outsider has."""
-        from sfumato.core.temporary import temporary_folder
+        from sfumato.core.files import temporary_folder
         from sfumato.workflow.attacking.releases import seen
-        from sfumato.workflow.publishing.written_files import public_schema
+        from sfumato.workflow.publishing.saving import public_schema
         from sfumato.workflow.verifying.certificate_form import read_schema
         from sfumato.workflow.verifying.verify import OpenRelease, open_release
 
@@ -217,7 +217,7 @@ class Release(Generic[C]):
 
     def verify(self, *, ledger: Ledger | str | Path | None = None, allow_demonstration: bool = False) -> Verification:
         """What a stranger's `verify` finds in the folder of this release, given the tables that its claims compare with."""
-        from sfumato.core.temporary import temporary_folder
+        from sfumato.core.files import temporary_folder
         from sfumato.workflow.publishing.saving import save_release
         from sfumato.workflow.verifying.verify import verify
 

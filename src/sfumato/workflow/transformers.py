@@ -16,8 +16,8 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from sfumato.anonymity.pseudonyms import Pseudonyms
+from sfumato.core.declared import require
 from sfumato.core.errors import MissingColumn, ParameterError, Unsupported, all_at_once
-from sfumato.core.params import require
 from sfumato.core.randomness import SystemRandomness
 from sfumato.data.readers.frames import from_frame, is_frame
 from sfumato.masking.base import Mask

@@ -82,7 +82,7 @@ def test_the_shape_of_a_release_does_not_depend_on_the_data(algorithm: Algorithm
 def test_parameters_are_plain_and_rebuild_the_algorithm(algorithm: Algorithm) -> None:
     import json
 
-    from sfumato.core.params import build
+    from sfumato.core.declared import build
 
     plain = json.loads(json.dumps(algorithm.parameters()))
     assert build(type(algorithm), plain) == algorithm

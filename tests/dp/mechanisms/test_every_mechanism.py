@@ -12,9 +12,9 @@ import pytest
 from scipy.stats import binom
 
 from sfumato import dp
+from sfumato.core.declared import build, parameters
 from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.loss import LossGuarantee
-from sfumato.core.params import build, parameters
 from sfumato.core.randomness import default
 from sfumato.core.registry import names
 from tests.dp.mechanisms.cases import CASES, SLACK, Case

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import dp
+from sfumato.core.declared import build, parameters
 from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.loss import Neighbours
-from sfumato.core.params import build, parameters
 from sfumato.dp import sensitivity
 from sfumato.dp.sensitivity.baskets import Differing
 from sfumato.dp.sensitivity.graphs import Differing as GraphDiffering

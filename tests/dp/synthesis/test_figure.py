@@ -8,8 +8,8 @@ import pyarrow as pa
 
 import sfumato as sf
 from sfumato.dp import quality
+from sfumato.report.content import inline_svg
 from sfumato.report.figures.synthetic_quality import synthetic_quality
-from sfumato.report.inline_svg import inline_svg
 from tests.dp.synthesis.people import people, small
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.core.declared import build
 from sfumato.core.errors import Cancelled, ParameterError, SchemaError
 from sfumato.core.guarantees.loss import ConcentratedDP
-from sfumato.core.params import build
 from sfumato.core.randomness import default
 from sfumato.dp import Aim, Mst, quality
 from sfumato.dp.synthesis import base

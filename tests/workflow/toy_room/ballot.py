@@ -12,12 +12,12 @@ from sfumato.measures.ballot_count import fewest_votes
 from sfumato.sets.votes import EnoughVotes
 
 from sfumato.core.certificate import Claim
-from sfumato.core.params import parameters
+from sfumato.core.declared import parameters
 from sfumato.core.randomness import default
 from sfumato.data.schema import Schema
 from sfumato.workflow.contents.base import Content, Page, Promise, Saved, Submission
 from sfumato.workflow.publishing.appearing import write_bytes
-from sfumato.workflow.publishing.written_files import describe_bytes, pretty
+from sfumato.workflow.publishing.saving import describe_bytes, pretty
 from sfumato.workflow.verifying.verification import Finding
 
 BALLOT = "ballot.json"

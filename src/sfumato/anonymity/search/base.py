@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from sfumato.anonymity.predicates.promises import Promises, promises_of
 from sfumato.anonymity.search.levels import limited, unlimited
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, parameters
 from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaError, Unsupported
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import parameters
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness
 from sfumato.core.ranges import PositiveShare, Share

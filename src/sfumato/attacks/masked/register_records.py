@@ -23,7 +23,7 @@ from sfumato.core.ranges import ColumnNames
 from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, Criterion, Detail, View
 from sfumato.data.masked import Masked, TableView
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.schema import Schema
 from sfumato.measures.risk.linkage.sides import Picked, Sides
 from sfumato.measures.risk.linkage.transparency import published_steps, published_strata

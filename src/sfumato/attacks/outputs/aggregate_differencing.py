@@ -21,10 +21,9 @@ from sfumato.attacks.adversary import OutputAttack, mapping
 from sfumato.attacks.outputs.numeric_input import Real, vector
 from sfumato.attacks.outputs.reconstruction import best_single_guess
 from sfumato.core import ranges
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, build, require
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.core.exact import Number, exact
-from sfumato.core.params import build, require
 from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, View
 from sfumato.measures.risk.success import share, wilson

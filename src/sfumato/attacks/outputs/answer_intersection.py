@@ -17,9 +17,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.attacks.adversary import Beside, OutputAttack, mapping
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, build
 from sfumato.core.errors import InputError, MissingColumn
-from sfumato.core.params import build
 from sfumato.core.ranges import ColumnName, Number
 from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, View

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from sfumato.attacks.adversary import Beside
 from sfumato.attacks.outputs import answered_model
 from sfumato.attacks.outputs.answered_model import Answers
+from sfumato.core.declared import build, require
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, all_at_once
-from sfumato.core.params import build, require
 from sfumato.core.texts import text_of
 
 if TYPE_CHECKING:

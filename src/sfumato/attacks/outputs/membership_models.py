@@ -21,9 +21,8 @@ from sfumato.attacks.outputs.answer_table import AnswerFile, answers_of, shadow_
 from sfumato.attacks.outputs.answered_model import Answers, Labelled, confidences_of, of_model
 from sfumato.attacks.outputs.detection import Detection
 from sfumato.attacks.outputs.numeric_input import Real
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, build, require
 from sfumato.core.errors import InputError, ParameterError, all_at_once
-from sfumato.core.params import build, require
 from sfumato.core.randomness import default
 from sfumato.core.ranges import Count, Number, Seed
 from sfumato.core.texts import percent

@@ -18,9 +18,8 @@ import numpy as np
 
 from sfumato.attacks.adversary import OutputAttack, mapping
 from sfumato.attacks.outputs.numeric_input import Real, matrix, vector
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, build
 from sfumato.core.errors import InputError, ParameterError, Unsupported
-from sfumato.core.params import build
 from sfumato.core.ranges import Count, Made, Number, Positive
 from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, View

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from sfumato.attacks.adversary import OutputAttack
 from sfumato.attacks.outputs.numeric_input import Numbers, Real, are_numbers, matrix, vector
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, require
 from sfumato.core.errors import InputError
-from sfumato.core.params import require
 from sfumato.core.ranges import Whole
 from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, View

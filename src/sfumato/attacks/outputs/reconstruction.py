@@ -17,9 +17,8 @@ import numpy as np
 
 from sfumato.attacks.adversary import OutputAttack
 from sfumato.attacks.outputs.numeric_input import Numbers, Real, are_numbers, vector
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, build
 from sfumato.core.errors import InputError, Unsupported
-from sfumato.core.params import build
 from sfumato.core.ranges import Number, Positive, Seconds
 from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, View

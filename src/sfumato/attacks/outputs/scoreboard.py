@@ -16,8 +16,8 @@ from sfumato.attacks.adversary import OutputAttack, mapping
 from sfumato.attacks.outputs.numeric_input import Real
 from sfumato.attacks.outputs.sparse_ratings import KnownItems, Ratings
 from sfumato.attacks.tables.classes import Ids
+from sfumato.core.declared import build
 from sfumato.core.errors import InputError
-from sfumato.core.params import build
 from sfumato.core.ranges import Number, Positive
 from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, Detail, View

@@ -27,9 +27,8 @@ from sfumato.attacks.tables.classes import (
     sensitive_attributes,
     worst,
 )
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, require
 from sfumato.core.errors import InputError
-from sfumato.core.params import require
 from sfumato.core.ranges import Whole
 from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, Criterion

@@ -18,7 +18,7 @@ from sfumato.core.errors import InputError, MissingColumn, Unsupported, all_at_o
 from sfumato.core.ranges import ColumnName
 from sfumato.core.view import ONE_RECORD, AttackResult, View
 from sfumato.data.masked import TableView
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.texts.values import texts
 from sfumato.measures.guarantees.classes import tally
 

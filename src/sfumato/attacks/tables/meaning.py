@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sfumato.attacks.tables.classes import ReleasedClasses
 from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy
 from sfumato.data.hierarchies.shown_levels import TO as TO
-from sfumato.data.released import ShownValue
+from sfumato.data.microdata import ShownValue
 
 #: Masks with more runs of stars than this are read as everything: no method makes them, and matching them
 #: could be slow.

@@ -30,8 +30,8 @@ from sfumato.attacks.tables.known_algorithm import KnownAlgorithm as KnownAlgori
 from sfumato.attacks.tables.known_algorithm import published_algorithm
 from sfumato.attacks.tables.linkage import Register, look_up
 from sfumato.attacks.tables.possible_worlds import PossibleWorlds, Requirement, worlds_of_class
+from sfumato.core.declared import build
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported
-from sfumato.core.params import build
 from sfumato.core.ranges import Count, Made
 from sfumato.core.texts import percent, text_of
 from sfumato.core.view import AttackResult, Criterion, View

@@ -18,9 +18,8 @@ import numpy as np
 from sfumato.attacks.adversary import TableAttack, is_table, only, target_in, text
 from sfumato.attacks.tables.candidates import target_classes
 from sfumato.attacks.tables.classes import Ids, ReleasedClasses, classes_of, encoded, released_table, require_columns
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, require
 from sfumato.core.errors import InputError, Unsupported
-from sfumato.core.params import require
 from sfumato.core.ranges import ColumnName, Count, Whole
 from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, Criterion, Detail, View

@@ -28,8 +28,8 @@ from sfumato.attacks.tables.classes import (
     worst,
 )
 from sfumato.attacks.tables.homogeneity import guessed_blindly
+from sfumato.core.declared import require
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
 from sfumato.core.ranges import Count, Probability
 from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, Criterion

@@ -24,7 +24,7 @@ from sfumato.attacks.tables.classes import (
     sensitive_attributes,
     worst,
 )
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.core.ranges import Number
 from sfumato.core.texts import percent
 from sfumato.core.view import AttackResult, Criterion

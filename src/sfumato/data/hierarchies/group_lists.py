@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from sfumato.core.errors import HierarchyError, all_at_once
-from sfumato.core.plain_files import read_plain
+from sfumato.core.files import read_plain
 from sfumato.data.hierarchies.similar_values import plain_words
 
 _BETWEEN_COLUMNS = ("\t", ";", ",")

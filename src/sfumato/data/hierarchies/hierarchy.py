@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import HierarchyError, all_at_once, forgetting
-from sfumato.core.plain_files import read_plain
+from sfumato.core.files import read_plain
 from sfumato.core.platforms import set_mode
 from sfumato.core.texts import counted
 from sfumato.data.texts.values import as_numbers, text_of

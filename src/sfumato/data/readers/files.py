@@ -15,8 +15,8 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.errors import SourceError, forgetting
+from sfumato.core.files import open_plain
 from sfumato.core.plain_data import Plain
-from sfumato.core.plain_files import open_plain
 from sfumato.data.readers.csv_files import CsvOptions, form_evidence, read_csv
 from sfumato.data.readers.excel import read_excel
 from sfumato.data.readers.frames import from_frame, is_frame

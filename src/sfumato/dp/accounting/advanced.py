@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from sfumato.core.declared import require
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import ApproxDP, LossGuarantee
-from sfumato.core.params import require
 from sfumato.dp.accounting.conversion import as_approx
 from sfumato.dp.accounting.enclosure import Enclosure
 from sfumato.dp.accounting.zcdp import between_zero_and_one

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sfumato.core.declared import require
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, LossGuarantee, PureDP, RenyiDP
-from sfumato.core.params import require
 from sfumato.dp.accounting.conversion import as_approx, kind_of
 from sfumato.dp.accounting.enclosure import Enclosure
 

@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from sfumato.core.declared import require
 from sfumato.core.errors import Unsupported
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP, LossGuarantee, Neighbours, PureDP, RenyiDP
-from sfumato.core.params import require
 from sfumato.dp.accounting.conversion import Kind, as_approx, as_renyi, as_zcdp, common_kind, kind_of
 from sfumato.dp.accounting.enclosure import Enclosure
 

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
 
+from sfumato.core.declared import require
 from sfumato.core.guarantees.loss import LossGuarantee
-from sfumato.core.params import require
 from sfumato.dp.accounting.composition import alike, parts_of, sequential, with_parts
 from sfumato.dp.accounting.predicates import certainly_disjoint, columns_read
 from sfumato.engines.expressions import Expression, Kind

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 
+from sfumato.core.declared import require
 from sfumato.core.exact import Number, exact
-from sfumato.core.params import require
 from sfumato.dp.accounting.enclosure import DIGITS, PI, Enclosure, shortened
 from sfumato.dp.accounting.normal import density, upper_tail
 from sfumato.dp.accounting.zcdp import between_zero_and_one, delta_for

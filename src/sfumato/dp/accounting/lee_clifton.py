@@ -14,10 +14,9 @@ from fractions import Fraction
 from typing import Annotated
 
 from sfumato.core import ranges
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, require
 from sfumato.core.errors import Unsupported
 from sfumato.core.exact import Number, exact
-from sfumato.core.params import require
 from sfumato.core.ranges import Each
 from sfumato.dp.accounting.enclosure import DIGITS, Enclosure, shortened
 

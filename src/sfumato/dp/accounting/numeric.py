@@ -15,11 +15,10 @@ from fractions import Fraction
 from typing import Annotated, Any, Literal
 
 from sfumato.core import ranges
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, require
 from sfumato.core.errors import MissingExtra, Unsupported
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import ApproxDP, Neighbours
-from sfumato.core.params import require
 from sfumato.core.ranges import Count
 from sfumato.dp.accounting.enclosure import shortened
 from sfumato.dp.ranges import POSITIVE

@@ -13,11 +13,10 @@ from fractions import Fraction
 from itertools import islice
 from typing import Annotated
 
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, require
 from sfumato.core.errors import BudgetRefused, Unsupported
 from sfumato.core.exact import AMOUNT_BITS, Number, exact, shown
 from sfumato.core.guarantees.loss import LossGuarantee
-from sfumato.core.params import require
 from sfumato.core.ranges import Count, Instance
 from sfumato.dp.accounting.composition import parts_of, sequential, with_parts
 from sfumato.dp.accounting.conversion import kind_of

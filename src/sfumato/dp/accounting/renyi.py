@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from sfumato.core.declared import require
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import ApproxDP, RenyiDP
-from sfumato.core.params import require
 from sfumato.dp.accounting.enclosure import Enclosure
 from sfumato.dp.accounting.zcdp import between_zero_and_one, delta_of_order, epsilon_of_order
 

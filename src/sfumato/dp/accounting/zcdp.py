@@ -12,9 +12,9 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 
+from sfumato.core.declared import require
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import ApproxDP, ConcentratedDP
-from sfumato.core.params import require
 from sfumato.dp.accounting.enclosure import Enclosure
 
 #: Orders are written as 1 plus a fraction with this many bits below one; the bound holds for any order.

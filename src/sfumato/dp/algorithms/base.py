@@ -66,7 +66,7 @@ class Algorithm(Declared, ABC):
 
     def parameters(self) -> PlainDict:
         """The stored parameters as plain data."""
-        from sfumato.core.params import parameters
+        from sfumato.core.declared import parameters
 
         return parameters(self)
 

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from sfumato.core.declared import require
 from sfumato.core.errors import MissingColumn, ParameterError, Unsupported, all_at_once
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness, StreamRandomness, default, words
 from sfumato.core.ranges import ColumnName, Whole
 from sfumato.data.microdata import Microdata

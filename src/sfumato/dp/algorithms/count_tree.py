@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.core.randomness import Randomness
 
 Law = Literal["laplace", "gaussian"]

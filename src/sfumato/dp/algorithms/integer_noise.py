@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
 
-from sfumato.core.params import require_confidence
+from sfumato.core.declared import require_confidence
 from sfumato.dp.mechanisms.base import Error
 
 #: Up to this deviation the tail of the discrete Gaussian is summed; above, one step more than the continuous margin covers.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.data.microdata import Microdata
 from sfumato.dp.algorithms.declared_values import STEPS, Axis, Codes, declared_axis, in_steps, read, refuse
 

@@ -15,9 +15,9 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.declared import require
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import ConcentratedDP, LossGuarantee, Neighbours, PureDP
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
 from sfumato.core.ranges import Because
 from sfumato.dp.algorithms.integer_noise import DiscreteGaussianError, DiscreteLaplaceError

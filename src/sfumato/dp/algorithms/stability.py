@@ -14,7 +14,7 @@ import math
 from fractions import Fraction
 from statistics import NormalDist
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 
 
 def laplace_tail(scale: Fraction, value: int) -> float:

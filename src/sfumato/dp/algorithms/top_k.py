@@ -19,10 +19,9 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.declared import formerly
+from sfumato.core.declared import formerly, require_confidence
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import require_confidence
 from sfumato.core.progress import Progress, silent
 from sfumato.core.randomness import Randomness, default, permutation
 from sfumato.core.ranges import ColumnName, Count, Each

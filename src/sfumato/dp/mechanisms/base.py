@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Generic, Literal, TypeVar
 
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, require_confidence
 from sfumato.core.guarantees.loss import LossGuarantee
-from sfumato.core.params import require_confidence
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.randomness import Randomness
 
@@ -70,6 +69,6 @@ class Mechanism(Declared, ABC, Generic[V, A]):
 
     def parameters(self) -> PlainDict:
         """The stored parameters as plain data."""
-        from sfumato.core.params import parameters
+        from sfumato.core.declared import parameters
 
         return parameters(self)

@@ -18,8 +18,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.declared import require
 from sfumato.core.errors import ParameterError
-from sfumato.core.params import require
 
 Real: TypeAlias = int | float | Fraction
 Reals: TypeAlias = Sequence[Real] | NDArray[np.floating] | NDArray[np.integer]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TypeAlias, TypeVar
 
+from sfumato.core.declared import require
 from sfumato.core.exact import Number, exact
-from sfumato.core.params import require
 
 K = TypeVar("K", bound=Hashable)
 

@@ -15,8 +15,7 @@ from typing import Annotated, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.declared import Declared
-from sfumato.core.params import require
+from sfumato.core.declared import Declared, require
 from sfumato.core.ranges import Made
 
 Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.declared import require
 from sfumato.core.exact import Number, exact
-from sfumato.core.params import require
 from sfumato.dp.refute.densities import Density
 from sfumato.kernels.changes.channel import Channel, Pairs
 

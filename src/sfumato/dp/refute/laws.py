@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.dp.refute.densities import Density
 
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.declared import require
 from sfumato.core.errors import ParameterError
 from sfumato.core.exact import Number, exact, rounded_to
-from sfumato.core.params import require
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.dp.refute.confidence import epsilon_bound, lower_bound, upper_bound

@@ -17,9 +17,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from sfumato.core.declared import require
 from sfumato.core.errors import ParameterError
 from sfumato.core.guarantees.loss import Neighbours
-from sfumato.core.params import require
 from sfumato.dp.sensitivity.base import Sensitivity
 
 #: Whatever stands for one record where a query is tried out.

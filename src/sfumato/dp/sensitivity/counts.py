@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sfumato.core.declared import require
 from sfumato.core.guarantees.loss import Neighbours
-from sfumato.core.params import require
 from sfumato.dp.sensitivity.base import Sensitivity
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from itertools import combinations
 from typing import Literal, TypeAlias
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.dp.sensitivity.base import Sensitivity
 from sfumato.dp.sensitivity.brute_force import Answer, largest_change
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from sfumato.core.declared import require
 from sfumato.core.exact import Number, exact
 from sfumato.core.guarantees.loss import Neighbours
-from sfumato.core.params import require
 from sfumato.dp.sensitivity.base import Sensitivity
 
 

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from sfumato.core.errors import SourceError, reported_as
+from sfumato.core.files import HeldFolder, hold_temporary
 from sfumato.core.memory_limit import memory_limit
 from sfumato.core.stopping import interrupted_on_stop
-from sfumato.core.temporary import HeldFolder, hold_temporary
 from sfumato.engines.canonical import canonical_table
 from sfumato.engines.duckdb.broken_text import errors_of_a_reader
 from sfumato.engines.plan import BoundedGroup, Field, Plan, Scan, columns, parts, scans, validate

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import SourceError, Unsupported
-from sfumato.core.plain_files import sync_folder
+from sfumato.core.files import sync_folder
 from sfumato.core.platforms import HAS_OWNERS
 
 if TYPE_CHECKING:

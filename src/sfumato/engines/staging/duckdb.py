@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sfumato.core.errors import SourceError, reported_as
-from sfumato.core.temporary import hold_folder
+from sfumato.core.files import hold_folder
 from sfumato.engines import write
 from sfumato.engines.duckdb.connections import Connections
 from sfumato.engines.duckdb.fresh_copy import fresh_copy

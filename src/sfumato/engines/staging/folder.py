@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, NoReturn
 import pyarrow as pa
 
 from sfumato.core.errors import InputError, SourceError, raise_alone
-from sfumato.core.plain_files import sync_folder
+from sfumato.core.files import HeldFolder, exchange, hold_folder, remove_tree, remove_unheld, sync_folder
 from sfumato.core.platforms import NEW, set_mode
 from sfumato.core.progress import Progress
-from sfumato.core.temporary import HeldFolder, exchange, hold_folder, remove_tree, remove_unheld
 from sfumato.engines.staging.base import ROWS_PER_GROUP, ParquetFolder, StagedFile, unwritten
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.errors import SourceError, reported_as
-from sfumato.core.temporary import remove_tree
+from sfumato.core.files import remove_tree
 from sfumato.data.relation import Relation
 from sfumato.engines.class_queries import ROWS
 from sfumato.engines.duckdb.files import ParquetFiles

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.core.errors import SourceError, Unsupported, all_at_once, reported_as
-from sfumato.core.temporary import hold_folder, take_over
+from sfumato.core.files import hold_folder, take_over
 from sfumato.data.relation import Relation
 from sfumato.engines.plan import Plan, validate
 from sfumato.engines.spark.relation import SparkRelation

@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.declared import require
 from sfumato.core.exact import Number, exact
-from sfumato.core.params import require
 
 Probability: TypeAlias = Fraction | float
 Pairs: TypeAlias = Iterable[tuple[Hashable, Hashable]]

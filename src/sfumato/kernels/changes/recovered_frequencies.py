@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.declared import require
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
 
 Real = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.core.randomness import Randomness, below, permutation
 from sfumato.core.randomness import words as long_words
 from sfumato.kernels.sampling.inversion import BITS, words

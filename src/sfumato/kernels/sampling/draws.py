@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.core.randomness import Randomness, StreamRandomness, permutation, words
 
 Real = NDArray[np.float64]

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.core.randomness import Randomness
 from sfumato.kernels.sampling.choice import permute_and_flip, select_by_exponent, uniform_below
 from sfumato.kernels.sampling.inversion import discrete_laplace_block, geometric_block

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+from sfumato.core.declared import require
 from sfumato.core.errors import ParameterError
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness, below
 
 

@@ -12,7 +12,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.ranges import Count
 from sfumato.data.microdata import Microdata

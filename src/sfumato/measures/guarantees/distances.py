@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.data.hierarchies.hierarchy import Hierarchy
 
 _SUM_SLACK = 1e-9

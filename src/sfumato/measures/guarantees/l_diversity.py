@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.certificate import KNOWN_VALUES
+from sfumato.core.declared import require
 from sfumato.core.guarantees.base import TOLERANCE
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity, EntropyLDiversity, RecursiveLDiversity
-from sfumato.core.params import require
 from sfumato.measures.guarantees.classes import Integers, ValueCounts
 from sfumato.measures.guarantees.examined import (
     ExaminedTable,

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from sfumato.core.view import Measure, Score
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.measures.utility.shown import Rows, records_of, shown_columns
 
 #: The part that gives the scale.

@@ -13,8 +13,7 @@ from typing import Annotated, ClassVar
 from sfumato.core.ranges import Count
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared
-from sfumato.data.microdata import Microdata
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import Microdata, ReleasedTable
 from sfumato.measures.guarantees.classes import Classes
 from sfumato.measures.published import as_released
 from sfumato.measures.utility.shown import quasi_of, records_of

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from sfumato.core.errors import InputError
 from sfumato.core.view import Measure, Score
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.measures.utility.shown import Rows, ShownColumn, records_of, rows_of, shown_columns
 
 KNOWN, KEPT, WIDTH = "known cells", "kept", "mean width"

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.view import Measure, Score
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.measures.utility.shown import (
     OriginalColumn,
     Rows,

@@ -14,12 +14,12 @@ from typing import Annotated, ClassVar
 
 import numpy as np
 
+from sfumato.core.declared import require
 from sfumato.core.errors import ParameterError
-from sfumato.core.params import require
 from sfumato.core.ranges import ByName, Number
 from sfumato.core.view import Measure, Score
 from sfumato.data.hierarchies.hierarchy import Hierarchy
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.measures.utility.shown import Rows, records_of, shown_columns
 
 

@@ -21,7 +21,7 @@ from sfumato.core import randomness
 from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import ColumnName, Probability
 from sfumato.core.view import Measure, Score
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.texts.values import as_numbers
 from sfumato.measures.guarantees.classes import CodedColumn, require_columns
 from sfumato.measures.parameters import DrawSeed

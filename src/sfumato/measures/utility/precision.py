@@ -14,7 +14,7 @@ from typing import ClassVar
 from sfumato.core.errors import Unsupported
 from sfumato.core.view import Measure, Score
 from sfumato.data.hierarchies.hierarchy import ROOT
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.measures.utility.distortion import steps_climbed
 from sfumato.measures.utility.shown import OriginalColumn, Rows, ShownColumn, joint_counts, records_of, rows_of, shown_columns
 

@@ -22,7 +22,7 @@ from sfumato.core.declared import Declared
 from sfumato.core.errors import MissingColumn
 from sfumato.core.ranges import ByName, Count, Either, Instance, OneOf, Positive, PositiveShare
 from sfumato.core.view import Measure, Score
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.texts.values import as_numbers
 from sfumato.measures.guarantees.classes import Classes, CodedColumn
 from sfumato.measures.parameters import DrawSeed

@@ -16,7 +16,7 @@ import numpy as np
 
 from sfumato.core.view import Measure, Score
 from sfumato.data.hierarchies.hierarchy import Hierarchy
-from sfumato.data.released import ReleasedTable, ShownValue
+from sfumato.data.microdata import ReleasedTable, ShownValue
 from sfumato.data.texts.values import as_numbers
 from sfumato.measures.utility.shown import Floats, Rows, ShownColumn, records_of, shown_columns
 

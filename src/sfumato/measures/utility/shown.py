@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from sfumato.core.errors import InputError, ParameterError, Unsupported
 from sfumato.data.hierarchies import hierarchy_builders
 from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy
-from sfumato.data.microdata import Microdata
-from sfumato.data.released import ReleasedTable, ShownValue
+from sfumato.data.microdata import Microdata, ReleasedTable, ShownValue
 from sfumato.data.texts.values import as_numbers
 from sfumato.measures.guarantees.classes import CodedColumn, require_columns, tally
 from sfumato.measures.guarantees.cover import covered, interval_of

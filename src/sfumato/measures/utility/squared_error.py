@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sfumato.core.errors import Unsupported
 from sfumato.core.view import Measure, Score
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.texts.values import as_numbers
 from sfumato.measures.utility.shown import (
     Floats,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import ReleasedTable
 from sfumato.data.texts.values import as_numbers
 from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, PAPER, Board, board, finished, fit_titles, short_name
 from sfumato.report.markup import shorten, visible

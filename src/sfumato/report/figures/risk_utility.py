@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.report.figures.drawing import ACCENT, GRID, INK, MUTED, PALE, SECOND, Board, board, finished
 from sfumato.report.figures.labels import Label, place_labels
 from sfumato.report.markup import shorten, visible

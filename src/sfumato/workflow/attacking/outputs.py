@@ -16,8 +16,8 @@ from typing import Any
 from sfumato.attacks.adversary import Player, mapping
 from sfumato.core import registry
 from sfumato.core.errors import InputError, SfumatoError, SourceError
+from sfumato.core.files import read_plain
 from sfumato.core.plain_data import PlainDict
-from sfumato.core.plain_files import read_plain
 from sfumato.core.view import AnyAttack
 from sfumato.workflow.attacking.releases import LACKING, stated
 from sfumato.workflow.attacking.tables import BesideFile

@@ -12,17 +12,15 @@ import pyarrow as pa
 
 from sfumato.attacks.adversary import OutputAttack, Target, target_in
 from sfumato.core import registry
-from sfumato.core.declared import declarations
+from sfumato.core.declared import declarations, require
 from sfumato.core.errors import InputError, MissingColumn, ParameterError, Unsupported, VerificationFailed, as_name
-from sfumato.core.params import require
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.progress import ProgressLike, shown, silent
 from sfumato.core.view import AnyAttack, Attack, AttackResult, View
 from sfumato.data.hierarchies.hierarchy import Hierarchy
 from sfumato.data.masked import TableView
-from sfumato.data.microdata import Microdata
+from sfumato.data.microdata import Microdata, ReleasedTable
 from sfumato.data.relation import ORDERED
-from sfumato.data.released import ReleasedTable
 from sfumato.data.schema import Column, Schema
 from sfumato.data.texts.values import texts
 from sfumato.workflow import named

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core import registry
+from sfumato.core.declared import require
 from sfumato.core.errors import InputError, ParameterError, forgetting
-from sfumato.core.params import require
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.core.view import AnyMeasure

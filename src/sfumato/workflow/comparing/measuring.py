@@ -190,7 +190,7 @@ def _batches(jobs: Sequence[Job]) -> list[list[Job]]:
 
 
 def _described(measure: AnyMeasure) -> dict[str, Any]:
-    from sfumato.core.params import parameters
+    from sfumato.core.declared import parameters
 
     key = getattr(measure, "key", None)
     if key is None:

@@ -35,7 +35,7 @@ from sfumato.workflow.contents.base import (
     entered,
 )
 from sfumato.workflow.earlier.comparing import Together, withdrawn_of
-from sfumato.workflow.publishing.written_files import (
+from sfumato.workflow.publishing.saving import (
     describe_bytes,
     describe_file,
     plain_data,

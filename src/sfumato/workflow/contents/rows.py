@@ -20,7 +20,7 @@ from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.view import Score, View
 from sfumato.data.hierarchies.hierarchy import Hierarchy
-from sfumato.data.released import ReleasedTable, ShownValue
+from sfumato.data.microdata import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from sfumato.data.texts.values import texts
 from sfumato.report.content import ColumnDecision, plain_details
@@ -30,7 +30,7 @@ from sfumato.workflow.earlier.comparing import Together
 from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
 from sfumato.workflow.publishing.columns import with_hierarchies
 from sfumato.workflow.publishing.released_form import rows_digest
-from sfumato.workflow.publishing.written_files import (
+from sfumato.workflow.publishing.saving import (
     describe_bytes,
     describe_file,
     pretty,
@@ -259,7 +259,9 @@ class Rows(Content):
         from sfumato.workflow.publishing.about_columns import example_row
 
         original, stated = self.references.original, release.published
-        return {} if original is None else example_row(original.schema, stated.method, stated.transparency, self.table)
+        if original is None:
+            return {}
+        return example_row(original.schema, stated.method, stated.transparency, self.table, self.hierarchies)
 
     def page_decisions(self, release: Release[Content]) -> tuple[ColumnDecision, ...]:
         """Roles, hierarchies and units of the original's columns, and on whose word they rest."""
@@ -291,7 +293,7 @@ class Rows(Content):
 
     def owner_figures(self, release: Release[Content]) -> dict[str, str]:
         """Loss per attribute, the recodings that were looked at, distributions before and after."""
-        from sfumato.workflow.publishing.figures import owner_figures
+        from sfumato.workflow.publishing.cards import owner_figures
 
         return owner_figures(self, release.details)
 
@@ -376,7 +378,7 @@ class Rows(Content):
     @classmethod
     def page(cls, certificate: Certificate, data: pa.Table) -> Page:
         """Classes, and the risk of somebody who is known to be among the rows."""
-        from sfumato.workflow.publishing.figures import class_page
+        from sfumato.workflow.publishing.cards import class_page
 
         return class_page(certificate, data)
 

@@ -24,7 +24,7 @@ from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.view import Score, View
 from sfumato.data.hierarchies.hierarchy import Hierarchy
-from sfumato.data.released import ReleasedTable, ShownValue
+from sfumato.data.microdata import ReleasedTable, ShownValue
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state
 from sfumato.engines.staging.destinations import DatabaseTable, Destination, ParquetFolder, SparkTable, Staged
@@ -35,7 +35,7 @@ from sfumato.workflow.earlier.comparing import Together
 from sfumato.workflow.publishing.claims import References, UnitCounts, claims_of
 from sfumato.workflow.publishing.columns import with_hierarchies
 from sfumato.workflow.publishing.grouped_rows import GroupedRows, Tied
-from sfumato.workflow.publishing.written_files import describe_bytes, describe_file, pretty, recipe_of, with_whole_paths
+from sfumato.workflow.publishing.saving import describe_bytes, describe_file, pretty, recipe_of, with_whole_paths
 from sfumato.workflow.verifying.stored.description import (
     FORMAT,
     STORED,
@@ -259,9 +259,9 @@ class StoredRows(Content):
         from sfumato.workflow.publishing.about_columns import example_row
 
         original, stated = self.references.original, release.published
-        return (
-            {} if original is None else example_row(original.schema, stated.method, stated.transparency, self.stored.groups.table)
-        )
+        if original is None:
+            return {}
+        return example_row(original.schema, stated.method, stated.transparency, self.stored.groups.table, self.hierarchies)
 
     def page_decisions(self, release: Release[Content]) -> tuple[ColumnDecision, ...]:
         """Roles, hierarchies and units of the original's columns, and on whose word they rest."""
@@ -289,7 +289,7 @@ class StoredRows(Content):
 
     def owner_figures(self, release: Release[Content]) -> dict[str, str]:
         """Loss per attribute and the recodings that were looked at."""
-        from sfumato.workflow.publishing.figures import figures_of_search
+        from sfumato.workflow.publishing.cards import figures_of_search
 
         return figures_of_search(self.loss_per_attribute, self.hierarchies, release.details)
 
@@ -435,7 +435,7 @@ class StoredRows(Content):
     @classmethod
     def page(cls, certificate: Certificate, data: object) -> Page:
         """Classes, and the risk of somebody who is known to be among the rows."""
-        from sfumato.workflow.publishing.figures import class_page
+        from sfumato.workflow.publishing.cards import class_page
 
         return class_page(certificate, cast("GroupedRows", data))
 

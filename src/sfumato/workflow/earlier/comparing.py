@@ -28,8 +28,7 @@ from sfumato.workflow import named
 from sfumato.workflow.earlier.readings import ColumnReading, ReleaseReading, Today, as_it_reads, as_they_are, store_of
 
 if TYPE_CHECKING:
-    from sfumato.data.microdata import Microdata
-    from sfumato.data.released import ReleasedTable
+    from sfumato.data.microdata import Microdata, ReleasedTable
     from sfumato.ledger.chain import Entry
     from sfumato.ledger.ledger import Ledger
 

@@ -25,7 +25,7 @@ from sfumato.core.errors import HierarchyError, SfumatoError, Unsupported
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.data.hierarchies import hierarchy_builders
 from sfumato.data.hierarchies.hierarchy import Hierarchy, mask_width
-from sfumato.data.released import ReleasedTable, ShownValue
+from sfumato.data.microdata import ReleasedTable, ShownValue
 from sfumato.data.schema import Column, HierarchySpec, Schema
 from sfumato.data.texts.number_codes import plain_codes
 from sfumato.data.texts.values import sorted_sets, texts

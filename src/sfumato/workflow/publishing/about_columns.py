@@ -17,7 +17,6 @@ from sfumato.core.errors import SfumatoError
 from sfumato.core.plain_data import Plain
 from sfumato.data.hierarchies import hierarchy_builders
 from sfumato.data.hierarchies.hierarchy import ROOT, Hierarchy, from_tree
-from sfumato.data.hierarchies.shown_levels import ShownLevel
 from sfumato.data.schema import Column, Schema
 from sfumato.report.content import ColumnDecision
 
@@ -26,9 +25,6 @@ if TYPE_CHECKING:
 
 #: Rows that a mask is run on: enough for the groups and ranks of the usual parameters.
 _INVENTED = 60
-
-#: More texts, and more steps of a hierarchy, are not looked through for an example.
-_MOST_TEXTS, _MOST_STEPS = 5000, 40
 
 #: A value that is longer illustrates nothing.
 LONGEST = 60
@@ -46,18 +42,19 @@ _OWNER, _DATA = "the schema", "learnt from the data"
 Example = dict[str, list[str | None]]
 
 
-def example_row(schema: Schema, method: Plain, facts: Plain, released: pa.Table) -> Example:
+def example_row(schema: Schema, method: Plain, facts: Plain, released: pa.Table, trees: Mapping[str, Hierarchy]) -> Example:
     """The invented row of a release: `schema` is that of the original, `facts` what the certificate tells about its making, and
-    `released` has the quasi-identifiers as records show them."""
+    `released` has the quasi-identifiers as records show them, by the `trees`."""
     columns = {name: invented_values(column, schema.folder) for name, column in schema.columns.items()}
     values = {name: each for name, each in columns.items() if each is not None}
     if registry.has("mask", method.get("name")):
         return _masked(schema, values, method, facts)
     hidden = {*_listed(facts, "removed_columns"), *_listed(facts, "pseudonymised_columns")}
+    levels = _finest_levels(released, {name: tree for name, tree in trees.items() if name in values})
     example: Example = {}
     for name, value in values.items():
         before = value(0)
-        after = None if name in hidden else _shown(schema, name, before, facts, released)
+        after = None if name in hidden else _shown(schema, name, before, facts, levels)
         example[name] = [before, after]
     return example
 
@@ -67,12 +64,12 @@ def _listed(facts: Plain, key: str) -> Sequence[str]:
     return names if isinstance(names, (list, tuple)) else ()
 
 
-def _shown(schema: Schema, name: str, before: str, facts: Plain, released: pa.Table) -> str | None:
+def _shown(schema: Schema, name: str, before: str, facts: Plain, finest: Mapping[str, int]) -> str | None:
     """What a search makes of a value: its node at the level that all records have, or at the finest one that some record has."""
     column, kinds, levels = schema.columns[name], facts.get("hierarchies", {}), facts.get("levels", {})
     if column.role != "quasi" or (name not in kinds and name not in levels):
         return before
-    level = levels[name] if name in levels else _finest_level(column, schema.folder, released, name)
+    level = levels.get(name, finest.get(name))
     if level is None:
         return None
     kind = column.hierarchy.kind if column.hierarchy is not None else "flat"
@@ -86,20 +83,18 @@ def _shown(schema: Schema, name: str, before: str, facts: Plain, released: pa.Ta
     return after if after is not None and len(after) <= LONGEST else None
 
 
-def _finest_level(column: Column, folder: str | None, released: pa.Table, name: str) -> int | None:
-    """The finest level that a record shows, as far as its text tells; None where no record shows one, or too many texts do."""
+def _finest_levels(released: pa.Table, trees: Mapping[str, Hierarchy]) -> dict[str, int]:
+    """The finest level that some record shows, by column; none where no record shows a node of the tree."""
     from sfumato.data.texts.values import texts
 
-    if name not in released.column_names:
-        return None
-    seen = [text for text in texts(released.column(name).unique()) if text not in (None, ROOT)]
-    if len(seen) > _MOST_TEXTS:
-        return None
-    levels: list[ShownLevel] = []
-    while len(levels) < _MOST_STEPS and (level := ShownLevel(column, len(levels), folder)).exists:
-        levels.append(level)
-    highest = [max((place for place, level in enumerate(levels) if level.can_show(text)), default=None) for text in seen]
-    return min((place for place in highest if place is not None), default=None)
+    finest = {}
+    for name in set(trees) & set(released.column_names):
+        tree = trees[name]
+        highest = {tree.labels[node]: level for level, nodes in enumerate(tree.node_of.tolist()) for node in nodes}
+        levels = [highest[text] for text in texts(released.column(name).unique()) if text in highest]
+        if levels:
+            finest[name] = min(levels)
+    return finest
 
 
 def _alone(column: Column) -> Column:

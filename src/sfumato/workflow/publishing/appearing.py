@@ -16,9 +16,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sfumato.core.errors import InputError, SourceError
-from sfumato.core.plain_files import refuse_address, sync_folder
+from sfumato.core.files import exchange, hold_folder, refuse_address, remove_tree, remove_unheld, sync_folder
 from sfumato.core.platforms import FLUSH, NEW, set_mode
-from sfumato.core.temporary import exchange, hold_folder, remove_tree, remove_unheld
 
 #: The file by which a folder is known as a release, and may be replaced by another one.
 MARK = "public/certificate.json"

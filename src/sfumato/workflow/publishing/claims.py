@@ -12,10 +12,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from sfumato.core.certificate import KNOWN_VALUES, RECORDS_PER_CLASS, Certificate, Claim
+from sfumato.core.declared import parameters
 from sfumato.core.errors import Infeasible, Unsupported, VerificationFailed, all_at_once
 from sfumato.core.guarantees.base import ClassGuarantee, Guarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity, KAnonymity
-from sfumato.core.params import parameters
 from sfumato.core.view import ONE_RECORD
 from sfumato.data.relation import COUNT
 from sfumato.data.texts.values import texts

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from sfumato.core import registry
 from sfumato.core.certificate import NOT_ENTERED, Certificate, Claim, plain
+from sfumato.core.declared import parameters
 from sfumato.core.errors import NoLedger, ParameterError, Unsupported, notify
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import parameters
 from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress, ProgressLike, shown, silent
 from sfumato.data.schema import Schema
@@ -28,8 +28,8 @@ from sfumato.workflow.contents.base import DRAFT, Content, Files, Promise, Submi
 from sfumato.workflow.earlier.comparing import Together
 from sfumato.workflow.earlier.withdrawn import withdrawn_in_words
 from sfumato.workflow.publishing.claims import missing_counted
+from sfumato.workflow.publishing.saving import public_schema, versions
 from sfumato.workflow.publishing.scoring import Checks
-from sfumato.workflow.publishing.written_files import public_schema, versions
 from sfumato.workflow.release import OwnerSide, Release, Scores
 
 if TYPE_CHECKING:

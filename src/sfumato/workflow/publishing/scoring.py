@@ -19,7 +19,7 @@ from sfumato.core.errors import ParameterError, SfumatoError, Unsupported, all_a
 from sfumato.core.plain_data import Plain
 from sfumato.core.progress import Progress
 from sfumato.core.view import AnyAttack, AnyMeasure, Attack, AttackResult, Measure, Score, View
-from sfumato.data.released import ReleasedTable, ShownValue
+from sfumato.data.microdata import ReleasedTable, ShownValue
 from sfumato.report.wording import attack_in_words
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import Any
 
 from sfumato.core.certificate import canonical
 from sfumato.core.errors import InputError, SourceError, VerificationFailed
+from sfumato.core.files import open_plain, read_plain
 from sfumato.core.plain_data import PlainDict
-from sfumato.core.plain_files import open_plain, read_plain
 from sfumato.wire.signatures import SigningKey, VerifyingKey
 from sfumato.workflow.publishing.appearing import write_bytes
 

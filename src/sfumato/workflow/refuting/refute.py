@@ -20,13 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sfumato.core.declared import require
 from sfumato.core.errors import InputError, ParameterError, forgetting
 from sfumato.core.exact import Number, exact, shown
+from sfumato.core.files import read_plain, temporary_folder
 from sfumato.core.limited_process import LimitedProcess, Limits, limited_process
-from sfumato.core.params import require
-from sfumato.core.plain_files import read_plain
 from sfumato.core.progress import Progress, silent
-from sfumato.core.temporary import temporary_folder
 from sfumato.dp.refute.tester import Observed, Refutation
 
 MEMORY_MIB = 4096

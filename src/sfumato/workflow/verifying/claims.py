@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from sfumato.core.certificate import FIRST_FORMAT, KNOWN_VALUES, RECORDS_PER_CLASS, Certificate, Claim, plain
+from sfumato.core.declared import parameters
 from sfumato.core.errors import SfumatoError
 from sfumato.core.guarantees.base import ANY_ADVERSARY, TOLERANCE, ClassGuarantee
 from sfumato.core.guarantees.k_anonymity import AlphaKAnonymity
 from sfumato.core.guarantees.likeness import BetaLikeness, DeltaDisclosure
 from sfumato.core.guarantees.population import DeltaPresence
-from sfumato.core.params import parameters
 from sfumato.data.schema import Column, Schema
 from sfumato.data.texts.reading import PLAIN, Reading
 from sfumato.report.wording import known_values

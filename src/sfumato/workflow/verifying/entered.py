@@ -82,7 +82,7 @@ def _written_alike(table: pa.Table, entry: Entry) -> bool:
 
 def _made_here(certificate: Certificate) -> bool:
     """Whether rows are written here as they were when the release was made, by the certificate's own word."""
-    from sfumato.workflow.publishing.written_files import versions
+    from sfumato.workflow.publishing.saving import versions
 
     here = versions()
     return all(certificate.versions.get(name) == here[name] for name in ("sfumato", "pyarrow"))

@@ -17,8 +17,8 @@ from sfumato.attacks.tables.classes import ABOUT_SHOWN_VALUES
 from sfumato.core import registry
 from sfumato.core.certificate import FIRST_FORMAT, Certificate, plain
 from sfumato.core.errors import SfumatoError, VerificationFailed
+from sfumato.core.files import temporary_folder
 from sfumato.core.randomness import DESCRIPTIONS
-from sfumato.core.temporary import temporary_folder
 from sfumato.core.view import Score
 from sfumato.data.schema import Schema
 from sfumato.measures.risk.linkage.transparency import published_steps
@@ -34,7 +34,7 @@ from sfumato.workflow.verifying.verification import Finding
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from sfumato.data.released import ReleasedTable
+    from sfumato.data.microdata import ReleasedTable
 
 SCHEMA = "schema.toml"
 #: What a release was made with, by the format of its certificate.
@@ -294,7 +294,7 @@ def check_card(certificate: Certificate, data: object, signature: str, private: 
 
 def _same_but_drawn(page: str, expected: str) -> bool:
     """Whether two pages differ in the drawings of their figures only: as many, of plain SVG, with the words of the other's."""
-    from sfumato.report.inline_svg import shows_only
+    from sfumato.report.content import shows_only
 
     (text, drawn), (words, expected_figures) = _without_figures(page), _without_figures(expected)
     return (

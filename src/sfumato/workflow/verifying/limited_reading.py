@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from sfumato.core.errors import ParameterError, SfumatoError, VerificationFailed
+from sfumato.core.files import memory_file
 from sfumato.core.limited_process import Limits, limited_process
-from sfumato.core.temporary import memory_file
 from sfumato.workflow.verifying import limited_child
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sfumato.core.certificate import Certificate, Claim, plain
+from sfumato.core.declared import build, parameters
 from sfumato.core.errors import SfumatoError
 from sfumato.core.guarantees import loss as losses
 from sfumato.core.guarantees.loss import LossGuarantee
-from sfumato.core.params import build, parameters
 from sfumato.ledger.chain import is_hash
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import SfumatoError, VerificationFailed
-from sfumato.core.temporary import temporary_folder
+from sfumato.core.files import temporary_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa

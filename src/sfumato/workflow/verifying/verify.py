@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate
 from sfumato.core.errors import InputError, SfumatoError, SourceError, VerificationFailed, forgetting
-from sfumato.core.temporary import temporary_folder
+from sfumato.core.files import temporary_folder
 from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.data.texts.reading import stated_options
@@ -26,7 +26,7 @@ from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import FolderAtHand, content_kind
 from sfumato.workflow.contents.private_result import BESIDE_AN_ANSWER, RESULT
 from sfumato.workflow.publishing.cards import CARD
-from sfumato.workflow.publishing.written_files import pretty
+from sfumato.workflow.publishing.saving import pretty
 from sfumato.workflow.verifying import folder_parts as parts
 from sfumato.workflow.verifying import untrusted
 from sfumato.workflow.verifying.certificate_form import read_certificate, read_schema

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.core.randomness import Randomness, below
 from sfumato.kernels.sampling.thresholds import exp_bracket
 

@@ -21,9 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core import ranges
+from sfumato.core.declared import require_confidence
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import PureDP
-from sfumato.core.params import require_confidence
 from sfumato.core.randomness import Randomness, below
 from sfumato.core.ranges import Whole
 from sfumato.dp.mechanisms.calibrated import Stated, source_of

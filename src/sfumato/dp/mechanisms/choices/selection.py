@@ -13,7 +13,7 @@ from typing import Annotated, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.core.randomness import Randomness
 from sfumato.core.ranges import Each, Instance
 from sfumato.dp.mechanisms.calibrated import Calibrated, Change, change_of

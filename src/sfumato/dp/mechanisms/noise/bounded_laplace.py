@@ -16,8 +16,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Annotated, Literal
 
+from sfumato.core.declared import require
 from sfumato.core.guarantees.loss import PureDP
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness, below
 from sfumato.core.ranges import Count
 from sfumato.dp.accounting.enclosure import Enclosure

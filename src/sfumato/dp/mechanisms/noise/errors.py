@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sfumato.core.params import require_confidence
+from sfumato.core.declared import require_confidence
 from sfumato.dp.mechanisms.base import Error
 
 

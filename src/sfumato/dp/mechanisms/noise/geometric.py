@@ -15,9 +15,9 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.declared import require
 from sfumato.core.exact import exact
 from sfumato.core.guarantees.loss import PureDP
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
 from sfumato.dp.mechanisms.calibrated import Calibrated, Change, change_of, source_of
 from sfumato.dp.mechanisms.grid import WIDEST, many, plain_scale

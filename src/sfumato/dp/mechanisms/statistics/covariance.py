@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.declared import require
 from sfumato.core.exact import Number
 from sfumato.core.guarantees.loss import PureDP
-from sfumato.core.params import require
 from sfumato.core.randomness import Randomness
 from sfumato.core.ranges import Each
 from sfumato.dp.mechanisms.calibrated import Stated, source_of

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sfumato.core.certificate import plain
+from sfumato.core.declared import parameters, require_confidence
 from sfumato.core.errors import LedgerError
 from sfumato.core.guarantees.loss import LossGuarantee
 from sfumato.core.markup import shorten
 from sfumato.core.outcome import Outcome
-from sfumato.core.params import parameters, require_confidence
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.randomness import Randomness
 from sfumato.data.publication import NOTHING_SAID, Publication

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from sfumato.core.declared import parameters
 from sfumato.core.errors import ParameterError, Unsupported
 from sfumato.core.guarantees.loss import LossGuarantee
-from sfumato.core.params import parameters
 from sfumato.core.plain_data import PlainDict
 from sfumato.dp.accounting.composition import sequential
 from sfumato.dp.accounting.conversion import kind_of

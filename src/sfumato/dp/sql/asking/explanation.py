@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from sfumato.core.declared import parameters, require_confidence
 from sfumato.core.errors import InputError
 from sfumato.core.exact import rounded_to
 from sfumato.core.exact import shown as shown_number
 from sfumato.core.guarantees.loss import RECORD, LossGuarantee
-from sfumato.core.params import parameters, require_confidence
 from sfumato.core.plain_data import PlainDict
 from sfumato.core.texts import with_article
 from sfumato.data.readers.read_result import UNREADABLE

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from sfumato.core.certificate import canonical, plain
+from sfumato.core.declared import parameters
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import parameters
 from sfumato.dp.algorithms.count_tree import level_sizes
 from sfumato.dp.sql.measuring.measurement import BRANCHING, QueryMeasurement
 from sfumato.dp.sql.measuring.noise import Price

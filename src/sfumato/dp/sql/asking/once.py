@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from sfumato.core.declared import build, parameters
 from sfumato.core.errors import LedgerError
 from sfumato.core.guarantees import loss as losses
 from sfumato.core.guarantees.loss import LossGuarantee
-from sfumato.core.params import build, parameters
 from sfumato.core.plain_data import Plain, PlainDict
 from sfumato.core.randomness import Randomness
 from sfumato.data.publication import NOTHING_SAID, Publication

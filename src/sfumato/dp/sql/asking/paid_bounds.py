@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from sfumato.core.params import require_confidence
+from sfumato.core.declared import require_confidence
 from sfumato.dp.sql.parse import parse_expression
 
 if TYPE_CHECKING:

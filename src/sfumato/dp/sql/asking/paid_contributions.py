@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from sfumato.core.declared import require
 from sfumato.core.errors import ParameterError
-from sfumato.core.params import require
 from sfumato.dp.sql.parse import parse_expression
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sfumato.core.declared import parameters
 from sfumato.core.guarantees.loss import LossGuarantee
-from sfumato.core.params import parameters
 from sfumato.dp.book import drawn
 from sfumato.dp.sql.asking.answer import AnswerTable, QueryAnswer
 from sfumato.dp.sql.asking.batch import BatchAnswer, Parts

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from sqlglot import exp
 
+from sfumato.core.declared import require_confidence
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require_confidence
 from sfumato.core.texts import rounded_up
 from sfumato.dp.algorithms.count_tree import quantile_rank_deviation, rank_deviation
 from sfumato.dp.sql.margins.images import as_divisor, image, is_linear, parts_of, plain, selects, steady

@@ -14,8 +14,8 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.core.declared import require
 from sfumato.core.errors import InputError
-from sfumato.core.params import require
 from sfumato.core.ranges import ColumnName, ColumnNames, Count
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared, as_masked, compared_columns, sides

@@ -17,9 +17,8 @@ from math import comb
 from typing import Annotated, Any, Generic, TypeVar
 
 from sfumato.core import randomness
-from sfumato.core.declared import Declared
+from sfumato.core.declared import Declared, require
 from sfumato.core.errors import Unsupported
-from sfumato.core.params import require
 from sfumato.core.ranges import Count, Each, Whole
 from sfumato.measures.parameters import DrawSeed
 

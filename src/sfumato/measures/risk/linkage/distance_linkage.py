@@ -16,7 +16,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.core.ranges import DIFFERENT_COLUMNS, Either, OneOf
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared, Masked, aligned, as_masked

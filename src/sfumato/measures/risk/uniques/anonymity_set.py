@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from sfumato.core.declared import Declared
-from sfumato.core.params import require
+from sfumato.core.declared import Declared, require
 from sfumato.core.ranges import Each, Number
 
 

@@ -23,8 +23,7 @@ from sfumato.core.ranges import ColumnNames
 from sfumato.core.texts import percent
 from sfumato.core.view import Score
 from sfumato.data.masked import Compared
-from sfumato.data.microdata import Microdata
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import Microdata, ReleasedTable
 from sfumato.measures.guarantees.classes import CodedColumn, require_columns
 from sfumato.measures.parameters import SamplingFraction
 from sfumato.measures.published import as_released

@@ -21,8 +21,7 @@ from sfumato.core.guarantees.population import KMap
 from sfumato.core.ranges import Either, Instance, PositiveShare
 from sfumato.core.view import Described, Measure, Original, Released, Score
 from sfumato.data.masked import Compared
-from sfumato.data.microdata import Microdata
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import Microdata, ReleasedTable
 from sfumato.measures.guarantees.classes import Classes, CodedColumn
 from sfumato.measures.guarantees.examined import ExaminedTable
 from sfumato.measures.guarantees.population import matches

@@ -22,8 +22,7 @@ from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.texts import percent
 from sfumato.core.view import Score
 from sfumato.data.masked import Compared
-from sfumato.data.microdata import Microdata
-from sfumato.data.released import ReleasedTable
+from sfumato.data.microdata import Microdata, ReleasedTable
 from sfumato.measures.parameters import SamplingFraction
 from sfumato.measures.published import as_released
 from sfumato.measures.risk.success import Z95

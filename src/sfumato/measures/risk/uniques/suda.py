@@ -19,8 +19,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato.core.declared import require
 from sfumato.core.errors import InputError
-from sfumato.core.params import require
 from sfumato.core.ranges import ColumnNames, Count, PositiveShare
 from sfumato.core.view import Measure, Score
 from sfumato.data.masked import Compared

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow as pa
 
-from sfumato.core.params import require
+from sfumato.core.declared import require
 from sfumato.measures.guarantees.classes import CodedColumn, combined, require_columns
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sfumato.core.temporary import temporary_folder
+from sfumato.core.files import temporary_folder
 from sfumato.workflow.verifying.parquet.parts import FOOTER_BYTES, MAGIC_BYTES, Fields, hidden, struct_of
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate, plain
+from sfumato.core.declared import parameters
 from sfumato.core.errors import SfumatoError, Unsupported, VerificationFailed
-from sfumato.core.params import parameters
 from sfumato.core.plain_data import Plain
 from sfumato.workflow import named
 

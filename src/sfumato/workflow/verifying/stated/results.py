@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from sfumato.core import registry
 from sfumato.core.certificate import FIRST_FORMAT, Certificate, plain
+from sfumato.core.declared import build, parameters, require
 from sfumato.core.errors import SfumatoError
 from sfumato.core.guarantees.loss import RECORD
-from sfumato.core.params import build, parameters, require
 from sfumato.data.readers.read_result import UNREADABLE
 from sfumato.workflow.verifying.process_claims import loss_of
 from sfumato.workflow.verifying.stated import methods as stated_methods

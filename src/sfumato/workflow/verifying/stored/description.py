@@ -17,7 +17,7 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.relation import Relation
 from sfumato.data.schema import Schema
 from sfumato.workflow.publishing.grouped_rows import GroupedRows
-from sfumato.workflow.publishing.written_files import pretty
+from sfumato.workflow.publishing.saving import pretty
 from sfumato.workflow.verifying.stored.parts import merkle_root, read_manifest
 from sfumato.workflow.verifying.untrusted import quoted
 from sfumato.workflow.verifying.verification import Finding
