@@ -270,7 +270,10 @@ def test_a_quasi_identifier_that_no_promise_supposes_known_is_named() -> None:
     certificate = stated(narrow, schema={"unit": "record"})
     assert lead(certificate).state == "warn" and any("'region' may be known to others" in each for each in weakening(certificate))
     both = stated(narrow, claimed(sf.KAnonymity(2), 2), schema={"unit": "record"})
-    assert not any("may be known to others" in each for each in weakening(both))
+    assert not any("may be known to others" in each or "together" in each for each in weakening(both))
+    other = claimed(sf.KAnonymity(5, Knowledge(attributes=("region",))), 5)
+    apart = weakening(stated(narrow, other, schema={"unit": "record"}, composition={}))
+    assert any("no promise supposes that 'age', 'sex' and 'region' are known together" in each for each in apart)
 
 
 def test_words_of_the_owner_are_quoted_in_the_sentence() -> None:

@@ -71,6 +71,11 @@ class TableCheck:
         return self._examined.schema.declared_unit
 
     @property
+    def quasi(self) -> tuple[str, ...]:
+        """The quasi-identifiers of the table."""
+        return self._examined.schema.quasi
+
+    @property
     def broken(self) -> tuple[str, ...]:
         """Guarantees that were judged and do not hold."""
         judged = zip(self._names(), self.measurements, self._missing(), strict=True)
