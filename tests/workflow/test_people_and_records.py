@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
-from sfumato.core.errors import InputError, VerificationFailed
+from sfumato.core.errors import GuaranteeNotMet, InputError, VerificationFailed
 from sfumato.core.guarantees.base import Knowledge
 from sfumato.workflow.publishing.cards import stated_card
-from sfumato.workflow.verdicts import check_verdict
+from sfumato.workflow.verdicts import check_verdict, release_verdict
 
 UNIT = {"pid": {"role": "unit"}, "zip": {"role": "quasi"}, "diag": {"role": "sensitive"}}
 
@@ -116,3 +116,30 @@ def test_a_role_that_the_schema_writes_is_not_proposed_again() -> None:
     columns = {"age": {"role": "quasi"}, "spend": {"role": "plain", "type": "number"}}
     profile = sf.inspect(sf.read(rows, {"columns": columns}))
     assert profile.column("spend").role == "plain" and profile.column("age").role == "quasi"
+
+
+def test_a_schema_in_another_order_than_its_table_is_verified(tmp_path: Path) -> None:
+    """Two columns that show ranges of the data: their notice names them in one order, whoever writes it."""
+    rows = pa.table({"a": [place * 7 % 61 for place in range(100)], "b": [place * 11 % 61 for place in range(100)]})
+    integer = {"role": "quasi", "type": "integer"}
+    people = sf.read(rows, {"unit": "record", "columns": {"b": integer, "a": integer}})
+    release = sf.protect(people, k=3)
+    assert any("the ranges of b, a were made of the data" in each for each in release.certificate.notices)
+    release.save(tmp_path / "out")
+    assert sf.verify(tmp_path / "out").accepted
+
+
+def test_a_number_of_people_that_repeats_is_warned_about_where_no_unit_is_declared() -> None:
+    rows = pa.table({"patient_id": [f"P{place // 5}" for place in range(300)], "zip": [place // 5 for place in range(300)]})
+    people = sf.read(rows, {"columns": {"patient_id": {"role": "identifier"}, "zip": {"role": "quasi"}}})
+    with pytest.warns(sf.SfumatoWarning, match="'patient_id', which numbers people, has 60 different values in 300 rows"):
+        release = sf.protect(people, k=5)
+    assert release_verdict(release).word == "warning" and not any("60" in each for each in release.certificate.notices)
+    with pytest.raises(GuaranteeNotMet, match="a class may be one person"):
+        sf.protect(people, k=5, strict=True)
+
+
+def test_python_warns_of_a_sensitive_column_without_a_promise() -> None:
+    rows = pa.table({"age": [20 + place % 4 for place in range(40)], "ill": ["flu", "cold"] * 20})
+    with pytest.warns(sf.SfumatoWarning, match="nothing is promised about 'ill'"):
+        sf.protect(sf.read(rows, {"unit": "record", "columns": {"age": {"role": "quasi"}, "ill": {"role": "sensitive"}}}), k=5)

@@ -83,9 +83,9 @@ _WEAKENING_FROM = (LEFT_AS_THEY_ARE, NOT_CHARGED, NOT_COVERED, NOT_COUNTED, MISS
 _WEAKENING_TO = (DEMONSTRATION, FINDS_THE_RECORD, NOT_COVERED_TOGETHER, WARNING)
 
 
-def release_headline(certificate: Certificate, *, measured: bool, roles_unread: bool = False) -> Headline:
-    """The verdict on a release: `measured` says whether its risk was, `roles_unread` that nobody confirmed its roles."""
-    warnings = [*([DRAFT] if certificate.draft else []), *([ROLES_UNREAD] if roles_unread else []), *weakening(certificate)]
+def release_headline(certificate: Certificate, *, measured: bool, warned: Sequence[str] = ()) -> Headline:
+    """The verdict on a release: `measured` says whether its risk was, and its owner was `warned` of something besides."""
+    warnings = [*([DRAFT] if certificate.draft else []), *warned, *weakening(certificate)]
     about = () if any(claim.evidence == "process" for claim in certificate.claims) else tuple(unpromised(certificate))
     if not certificate.claims:
         rest = "how much risk is left was measured (risk), and nobody promises a limit" if measured else "no risk was measured"
@@ -98,8 +98,9 @@ def release_headline(certificate: Certificate, *, measured: bool, roles_unread: 
 def refuse_all_but_kept(headline: Headline) -> None:
     """Raise where a verdict would be anything but `kept`, for somebody who is strict, before anything is written."""
     if headline.word != "kept":
-        said = "; ".join([*([headline.reason] if headline.word != "warning" else []), *headline.warnings])
-        raise GuaranteeNotMet(f"strict: the verdict would be `{headline.word}`, so that nothing was written or entered. {said}")
+        reasons = [*([headline.reason] if headline.word != "warning" else []), *headline.warnings]
+        said = "".join(f"\n  {reason}" for reason in reasons)
+        raise GuaranteeNotMet(f"strict: the verdict would be `{headline.word}`, so nothing was written or entered:{said}")
 
 
 def _kept(claims: Sequence[Claim]) -> str:

@@ -29,7 +29,7 @@ _HEADLINES: Mapping[str, Word] = {"keeps": "kept", "promises nothing": "no promi
 def release_verdict(release: Release[Content]) -> Headline:
     """The verdict on a release that was just made."""
     measured = bool(release.owner.risks or release.certificate.attacks)
-    return release_headline(release.certificate, measured=measured, roles_unread=release.owner.roles_unread)
+    return release_headline(release.certificate, measured=measured, warned=release.owner.warned)
 
 
 def check_verdict(check: TableCheck) -> Headline:
@@ -40,6 +40,7 @@ def check_verdict(check: TableCheck) -> Headline:
     warnings += unpromised_in_words(without)
     warnings += supposed(check.guarantees, check.declared_unit)
     warnings += outside_in_words(check.guarantees, check.quasi)
+    warnings += check.repeated_people
     warnings += [f"{name} can be neither confirmed nor refuted with what was given" for name in check.unjudged]
     if check.broken:
         return Headline.of(
