@@ -96,7 +96,13 @@ def test_rows_of_a_mask_are_records_whatever_the_owner_declares() -> None:
         (
             sf.RecursiveLDiversity(2, 2, "job"),
             1.0,
-            "In this table, where a class is all records with the same age, sex and region, in every class the most",
+            "the most frequent value of job has fewer than 2 times as many as all values from the 2nd most frequent on together",
+        ),
+        (sf.DeltaDisclosure(1, "job"), 0.9, "is less than 2.719 times as frequent, and less than 2.719 times as rare, among"),
+        (
+            sf.RecursiveLDiversity(2, 2, "job", protected_values=("clerk",)),
+            1.0,
+            "In this table, where a class is all records with the same age, sex and region, in every class with a protected",
         ),
     ],
 )
