@@ -81,6 +81,7 @@ def place_labels(
     covered = [_box(x, y, reach) for x, y in (*places, *free)]
     covered += [text.get_window_extent() for text in axes.texts if text.get_text()]
     leads: list[_Line] = []
+    names: list[Bbox] = []
     for label in labels:
         best: tuple[float, Annotation] | None = None
         x, y = axes.transData.transform((label.x, label.y))
@@ -91,7 +92,8 @@ def place_labels(
             cost = 1000.0 * outside + sum(box.overlaps(other) for other in covered)
             cost += not _is_plain(written, box, (float(x), float(y)), others, scale)
             line = _line_to(written, (float(x), float(y)))
-            cost += sum(_meet(line, other) for other in leads) if line is not None else 0
+            if line is not None:
+                cost += sum(_meet(line, other) for other in leads) + sum(_crosses(line, other) for other in names)
             cost += sum(_crosses(other, box) for other in leads)
             if best is None or cost < best[0]:
                 if best is not None:
@@ -110,7 +112,8 @@ def place_labels(
                 axes.set_title(f"{words}\n", loc="left", fontsize=label.size, color=label.colour, fontweight="bold")
             continue
         best[1].set_in_layout(False)
-        covered.append(_text_box(best[1]))
+        names.append(_text_box(best[1]))
+        covered.append(names[-1])
         if (line := _line_to(best[1], (float(x), float(y)))) is not None:
             leads.append(line)
 
