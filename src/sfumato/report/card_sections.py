@@ -70,7 +70,7 @@ def _notices(certificate: Certificate) -> Html | None:
     for notice in certificate.notices:
         parts = [part for part in _sentences(notice) if not _FOR_THE_OWNER.search(part)]
         if parts:
-            notices.append(" ".join(parts))
+            notices.append(sentence(" ".join(parts)))
     if not notices:
         return None
     return joined([element("h3", "To know before use"), element("ul", *(element("li", notice) for notice in notices))])

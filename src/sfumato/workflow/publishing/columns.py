@@ -176,7 +176,10 @@ def _is_kept(column: Column) -> bool:
 def _schema_faults(schema: Schema, unlisted: Sequence[str]) -> list[str]:
     faults = []
     if not schema.quasi:
-        faults.append('no column has the role "quasi". Say which columns an outsider could know about a person')
+        faults.append(
+            'no column has the role "quasi". Say which columns an outsider could know about a person: in the schema, or with '
+            'quasi=["age", …] in Python'
+        )
     if unlisted and schema.unlisted == "refuse":
         listed = ": " + ", ".join(f"'{name}'" for name in unlisted[:10]) + (" …" if len(unlisted) > 10 else "")
         if are_numbers(unlisted):  # they may be somebody's values
