@@ -56,8 +56,8 @@ class Verification:
     allow_demonstration: bool = False
 
     def __repr__(self) -> str:
-        failed = [finding.text for finding in self.findings if finding.passed is False]
-        return f"Verification('{shorten(self.folder, 60)}', {self.verdict}{''.join(f': {shorten(text, 200)}' for text in failed[:1])})"
+        failed = next((f": {shorten(finding.text, 200)}" for finding in self.findings if finding.passed is False), "")
+        return f"Verification('{shorten(self.folder, 60)}', {self.verdict}{failed})"
 
     @property
     def verdict(self) -> Verdict:
