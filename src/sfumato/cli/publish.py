@@ -102,8 +102,7 @@ def publish(
 
 def _say_what_is_warned_about(session: Session, seed: object, schema: Description, *, strict: bool) -> None:
     """Before the charge: a seed, earlier charges that the loss does not cover, and roles that nobody confirmed."""
-    from sfumato.report.headline import DEMONSTRATION, Headline, refuse_all_but_kept
-    from sfumato.workflow.publishing.known_before import unread
+    from sfumato.report.headline import DEMONSTRATION, Headline, refuse_all_but_kept, unread
 
     earlier = [] if session.ledger is None else map(str, session.ledger.not_covered(session.dataset))
     if strict:

@@ -10,7 +10,7 @@ from sfumato.anonymity.pseudonyms import WARNING
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.declared import build
-from sfumato.core.errors import GuaranteeNotMet, SfumatoError
+from sfumato.core.errors import GuaranteeNotMet, SfumatoError, notify
 from sfumato.core.guarantees.base import ClassGuarantee, supposed_known
 from sfumato.core.guarantees.loss import RECORD
 from sfumato.core.plain_data import PlainDict
@@ -19,6 +19,7 @@ from sfumato.report.wording import counted, listed
 
 if TYPE_CHECKING:
     from sfumato.core.plain_data import Plain
+    from sfumato.data.schema import Schema
 
 Word = Literal["kept", "warning", "no promise", "not kept"]
 
@@ -145,6 +146,28 @@ def class_guarantees(claim: Claim) -> list[ClassGuarantee]:
 def says_nothing(claim: Claim) -> bool:
     """Whether a claim is one that every table keeps."""
     return any(guarantee.says_nothing for guarantee in class_guarantees(claim))
+
+
+def warn_before(schema: Schema, guarantees: Iterable[ClassGuarantee], *, strict: bool) -> None:
+    """Warn of roles that nobody confirmed and of sensitive columns without a promise; where somebody is strict, refuse what is
+    known to be warned about later."""
+    said = [*unread(schema), *unpromised_before(schema, guarantees)]
+    if strict:
+        refuse_all_but_kept(Headline.of("kept", "", said))
+    notify(said)
+
+
+def unread(schema: Schema) -> list[str]:
+    """A warning where `inspect` proposed the roles and nobody confirmed them."""
+    return [ROLES_UNREAD] if schema.roles == "proposed" else []
+
+
+def unpromised_before(schema: Schema, guarantees: Iterable[ClassGuarantee]) -> list[str]:
+    """A warning about the sensitive columns that none of these guarantees is about, and one for each that says nothing."""
+    stated = list(guarantees)
+    promised = {each.about for each in stated}
+    empty = [f"{each.key} promises nothing: every table keeps it" for each in stated if each.says_nothing]
+    return [*empty, *unpromised_in_words([name for name in schema.sensitive if name not in promised])]
 
 
 def supposed(guarantees: Iterable[ClassGuarantee], unit: object) -> list[str]:

@@ -74,7 +74,7 @@ class TableCheck:
     def repeated_people(self) -> tuple[str, ...]:
         """What is said where no unit is declared and a column of the table that numbers people repeats."""
         from sfumato.data.profiling.identifier_names import numbers_persons
-        from sfumato.workflow.publishing.known_before import repeated_in_words
+        from sfumato.workflow.publishing.columns import repeated_in_words
 
         schema, table = self._examined.schema, self._examined.table
         said = []

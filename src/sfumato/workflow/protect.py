@@ -22,13 +22,12 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
 from sfumato.report.checklist import answers_of
-from sfumato.report.headline import DEMONSTRATION
+from sfumato.report.headline import DEMONSTRATION, unread, warn_before
 from sfumato.workflow.contents.base import Content, Promise, Submission
 from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.contents.stored_rows import StoredRows
 from sfumato.workflow.publishing.claims import References, each_once
-from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, released_schema
-from sfumato.workflow.publishing.known_before import unread, warn_before, warned_of_people
+from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, released_schema, warned_of_people
 from sfumato.workflow.publishing.publish import publish
 from sfumato.workflow.publishing.saving import asked_destination
 from sfumato.workflow.publishing.scoring import Attacked, Checks, Measured
