@@ -25,6 +25,8 @@ Int = NDArray[np.int64]
 #: The longest line, in bytes, and the longest name of an item, in characters.
 LONGEST_LINE = 10_000_000
 LONGEST_ITEM = 1000
+#: The most different items of a file.
+MOST_ITEMS = 5_000_000
 #: What files are called that hold a table, and no lines of items.
 TABLES = (".csv", ".tsv", ".parquet", ".feather", ".arrow")
 #: A name that a basket line can hold: no control character, no tab.
@@ -47,6 +49,8 @@ def read_lines(path: Path, separator: str | None = None) -> tuple[Int, Int, list
                 if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
                     long.append(len(lengths) + 1)
                     break  # what follows belongs to a line that nobody reads
+                if len(index) > MOST_ITEMS:
+                    raise InputError(f"'{path.name}' has more than {MOST_ITEMS:,} different items, as no baskets have")
                 words = line.split() if between is None else _separated(line, between)
                 entries.extend(map(code_of, words))
                 lengths.append(len(words))

@@ -10,14 +10,14 @@ from sfumato.rules.hiding.greedy import GreedyHiding as GreedyHiding
 from sfumato.rules.hiding.base import Hiding as Hiding
 from sfumato.rules.mining import Itemsets as Itemsets
 from sfumato.rules.mining import Rule as Rule
-from sfumato.rules.side_effects import SideEffects as SideEffects
+from sfumato.rules.effects_of_hiding import SideEffects as SideEffects
 from sfumato.rules.hiding.support_reduction import SupportReduction as SupportReduction
 from sfumato.data.transactions import Transactions as Transactions
 from sfumato.rules.discrimination import discriminating as discriminating
 from sfumato.rules.hiding.hide import hide as hide
 from sfumato.rules.mining import mine as mine
 from sfumato.rules.mining import rules as rules
-from sfumato.rules.side_effects import side_effects as side_effects
+from sfumato.rules.effects_of_hiding import side_effects as side_effects
 from sfumato.rules.discrimination import without_discrimination as without_discrimination
 
 NAMES: dict[str, str]

@@ -1,7 +1,7 @@
 """Hiding: baskets are changed until nothing on the owner's list is derived from them at the thresholds.
 
 A method says what it did; whether everything is hidden is decided afterwards by code that it does not share
-(`measures.guarantees.mined_again`), and what else was changed by `rules.side_effects`.
+(`measures.guarantees.mined_again`), and what else was changed by `rules.effects_of_hiding`.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class Hiding(Declared, ABC):
                 f"{self.name} cannot hide {len(left) + len(strong):,} of {len(task.itemsets) + len(task.rules):,} itemsets and "
                 "rules with these baskets; SupportReduction always can"
             )
-        facts = {"randomness": source.description, "private": source.private, "original": transactions}
+        facts = {"randomness": source.description, "private": source.private}
         method = {"name": self.name, **parameters(self)}
         return Outcome(working.changed(), (hidden,), method, {**details, **facts})
 

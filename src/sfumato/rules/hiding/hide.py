@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sfumato.core import registry
 from sfumato.core.guarantees.hidden import Hidden
 from sfumato.core.progress import ProgressLike, silent
-from sfumato.rules.side_effects import side_effects
+from sfumato.rules.effects_of_hiding import side_effects
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
