@@ -174,3 +174,20 @@ def test_five_itemsets_of_retail_are_hidden_with_few_losses(data_dir: Path) -> N
         effects = sf.rules.hide(baskets, hidden, method=method).details["side_effects"]
         assert (effects.hiding_failures, effects.ghost_itemsets, effects.itemsets) == (0, 0, 555)
         assert effects.lost_share <= most
+
+
+def test_methods_are_compared_on_one_map() -> None:
+    rows = [[x for j, x in enumerate("abcdefgh") if (i * i * (j + 2) + i * (2 * j + 3) + j * j) % 11 < 5] for i in range(60)]
+    baskets, hidden = sf.data.Transactions.of(rows), sf.Hidden([["a", "b"], ["c", "d"], ["e", "f", "g"]], 9)
+    comparison = sf.workflow.compare_hiding(baskets, hidden, seed=1)
+    lost = {each.method.name: each.effects.lost_itemsets for each in comparison.compared}
+    assert lost["ExactHiding"] == min(lost.values()) < max(lost.values())
+    assert {each.method.name for each in comparison.compared} == set(OF_ITEMSETS)
+    losses = [each.loss for each in comparison.compared]
+    assert losses == sorted(losses) and all(0 <= each.risk <= 1 for each in comparison.compared)
+    drawn = comparison.map()
+    assert drawn.startswith("<svg") and "BorderBased" in drawn
+    tight = sf.workflow.compare_hiding(baskets, hidden, [sf.rules.BorderBased(rounds=1), {"name": "SupportReduction"}], seed=1)
+    assert {each.label for each in tight.compared} == {"BorderBased(rounds=1)", "SupportReduction"}
+    with pytest.raises(InputError, match="more than 1 variables"):
+        sf.workflow.compare_hiding(baskets, hidden, [sf.rules.ExactHiding(most_variables=1)])
