@@ -1,7 +1,7 @@
 """What peers need to mine a basket file, run by the interpreter of their own environment: prints CPU seconds as JSON.
 
-`python itemset_peers.py PEER FILE SUPPORT`. The baskets are lists in memory before the clock starts, and a run on the first ones goes
-before; mlxtend's table of truth values is made before the clock starts, too.
+`python itemset_peers.py PEER FILE SUPPORT`. The baskets are lists in memory before the clock starts, and a run on the first ones
+goes before; mlxtend's table of truth values is made before the clock starts, too.
 """
 
 from __future__ import annotations

@@ -45,9 +45,9 @@ class ComparedHiding:
     @property
     def label(self) -> str:
         """The method with the parameters that are not its defaults."""
-        told = parameters(self.method)
+        stated = parameters(self.method)
         usual = parameters(type(self.method)())
-        own = ", ".join(f"{name}={value}" for name, value in told.items() if usual.get(name) != value)
+        own = ", ".join(f"{name}={value}" for name, value in stated.items() if usual.get(name) != value)
         return f"{self.method.name}({own})" if own else self.method.name
 
 
