@@ -47,7 +47,7 @@ def too_few(draw: DrawFn) -> tuple[Any, ...]:
 @st.composite
 def distinct(draw: DrawFn) -> tuple[Any, ...]:
     width = draw(st.integers(1, 5))
-    return draw(totals(width)), 3, width, draw(st.integers(1, 6))
+    return draw(totals(width)), 3, width, draw(st.integers(0, 1)), draw(st.integers(1, 6))
 
 
 @st.composite

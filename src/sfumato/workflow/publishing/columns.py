@@ -110,37 +110,6 @@ def check_size(records: int, guarantees: Sequence[ClassGuarantee]) -> None:
             )
 
 
-def refuse_repeated_people(data: Microdata) -> None:
-    """`unit = "record"` says that nobody has several rows; a column that numbers people and repeats says otherwise."""
-    from sfumato.data.profiling.identifier_names import numbers_persons
-    from sfumato.engines.class_queries import ROWS
-    from sfumato.engines.expressions import Reference
-    from sfumato.engines.plan import AggregateColumn, Group, Scan
-    from sfumato.engines.plannable import plannable
-
-    identifiers = [name for name in data.schema.with_role("identifier") if name in data.column_names]
-    # a pseudonym that repeats is refused where something is promised, with its own words
-    names = [name for name in identifiers if numbers_persons(name) and not data.schema.columns[name].pseudonym]
-    if not data.schema.each_record_is_a_unit or not names:
-        return
-    relation = plannable(data.relation)
-    rows = Scan(ROWS, tuple(relation.fields[name] for name in names))
-    asked = [
-        AggregateColumn(f"{function} {place}", function, Reference(name))
-        for place, name in enumerate(names)
-        for function in ("count", "count_distinct")
-    ]
-    answer = relation.run(Group(rows, (), tuple(asked))).to_pylist()[0]
-    for place, name in enumerate(names):
-        named, people = answer[f"count {place}"], answer[f"count_distinct {place}"]
-        if people < named:
-            raise InputError(
-                f"unit = \"record\" says that no person has several rows, but column '{name}', which numbers people, has "
-                f'{people:,} different values in {named:,} rows. Give it role = "unit"; if it numbers something else, leave it '
-                "out of the table."
-            )
-
-
 def released_schema(schema: Schema, table: pa.Table) -> Schema:
     """The schema of the release: roles and types of what is published, nothing learnt from the original.
 
@@ -207,7 +176,10 @@ def _is_kept(column: Column) -> bool:
 def _schema_faults(schema: Schema, unlisted: Sequence[str]) -> list[str]:
     faults = []
     if not schema.quasi:
-        faults.append('no column has the role "quasi". Say which columns an outsider could know about a person')
+        faults.append(
+            'no column has the role "quasi". Say which columns an outsider could know about a person: in the schema, or with '
+            'quasi=["age", …] in Python'
+        )
     if unlisted and schema.unlisted == "refuse":
         listed = ": " + ", ".join(f"'{name}'" for name in unlisted[:10]) + (" …" if len(unlisted) > 10 else "")
         if are_numbers(unlisted):  # they may be somebody's values
