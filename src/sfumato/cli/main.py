@@ -31,6 +31,7 @@ from sfumato.cli import (
     query,
     refute,
     releases,
+    rules,
     signals,
     tables,
 )
@@ -68,6 +69,7 @@ releases.register(app)
 compare.register(app)
 query.register(app)
 publish.register(app)
+rules.register(app)
 budgets.register(ledger.register(app))
 refute.register(app)
 keys.register(app)

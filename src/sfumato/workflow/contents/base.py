@@ -90,6 +90,10 @@ class Content(ABC):
     has_drafts: ClassVar[bool] = False
     #: Whether its public folder may hold a folder of parts, `data`.
     has_parts: ClassVar[bool] = False
+    #: Files that may be as large as data are.
+    large_files: ClassVar[AbstractSet[str]] = frozenset()
+    #: Whether its claims are about a list that its owner keeps.
+    takes_a_list: ClassVar[bool] = False
 
     # On its way out
 
