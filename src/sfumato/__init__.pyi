@@ -104,6 +104,7 @@ from sfumato import lessons as lessons
 from sfumato import masking as masking
 from sfumato import measures as measures
 from sfumato import report as report
+from sfumato import tables as tables
 from sfumato import wire as wire
 from sfumato import workflow as workflow
 
