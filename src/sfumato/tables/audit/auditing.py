@@ -21,7 +21,7 @@ from sfumato.tables.system import Flags, Numbers, Real, SuppressionProblem
 #: How much of a level rounding may take away.
 _ROUNDING = 1e-7
 #: Up to so many blank cells the audit computes every interval to its ends by itself.
-_FEW = 1_500
+FEW = 1_500
 #: Nodes of one search in whole numbers.
 _NODES = 2_000
 
@@ -90,7 +90,7 @@ def audit(
         breaks = [_published(problem, int(cell)) for cell in shown]
         return Audit(np.zeros(0, np.int64), none, none, np.zeros((2, 0), np.bool_), tuple(breaks))
     work = _Work(problem, suppressed, progress)
-    work.outsiders(work.cells.size <= _FEW if exact is None else exact)
+    work.outsiders(work.cells.size <= FEW if exact is None else exact)
     breaks = [_published(problem, int(cell)) for cell in shown] + work.breaks(-1, work.low, work.high)
     for group, cells in enumerate(problem.singles):
         breaks += work.contributor(group, cells)
@@ -131,7 +131,7 @@ class _Work:
         self.above = np.where(self.primary, problem.upper[self.cells] - slack, 0.0)
         self.spread = np.where(self.primary, problem.spread[self.cells] - slack, 0.0)
         self.tables: list[Real] = []
-        self.small = self.cells.size <= 4 * _FEW or bool(problem.singles)
+        self.small = self.cells.size <= 4 * FEW or bool(problem.singles)
 
     def outsiders(self, exact: bool) -> None:
         """How low and how high each cell can be; sensitive ones as far as asked, or all of them to the end."""

@@ -92,7 +92,7 @@ def limited(distance: Real, levels: Real) -> Real:
     return np.minimum(distance, np.ceil(_FAR * float(levels.max(initial=0.0)) + 1.0))
 
 
-def quiet_solver(strategy: int = 4) -> Any:
+def quiet_solver(strategy: int = 4) -> Any:  # a solver of highspy, which has no types
     """A solver of linear programmes on one thread, which goes on from its last basis (4: primal, 1: dual simplex)."""
     import highspy
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from sfumato.core.errors import Infeasible, ParameterError
 from sfumato.core.progress import Progress, silent
-from sfumato.tables.audit.auditing import Audit, Break, audit
+from sfumato.tables.audit.auditing import FEW, Audit, Break, audit
 from sfumato.tables.suppression.attacks import Attack, attacks_of
 from sfumato.tables.suppression.completing import complete
 from sfumato.tables.suppression.cutting import WHOLE_ROUNDS, solve_with_cuts
@@ -139,7 +139,7 @@ class _Run:
             passed = audit(self.problem, pattern, exact=False, progress=self.progress)
         if not passed.safe:
             raise Infeasible(self._hopeless([each.cell for each in passed.broken]))
-        if passed.cells.size and not passed.exact.all():
+        if passed.cells.size <= FEW and not passed.exact.all():
             passed = audit(self.problem, pattern, progress=self.progress)
         cost = float(self.problem.weights[pattern].sum())
         bound = min(bound, cost)
