@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.progress import Progress, silent
-from sfumato.tables.audit.attacker import Attacker
+from sfumato.tables.audit.adversary import TableAdversary
 from sfumato.tables.audit.unions import Determined, determined_sums
 from sfumato.tables.system import Flags, Numbers, Real, SuppressionProblem
 
@@ -102,7 +102,7 @@ def audit(
         broken=tuple(breaks),
         sums=determined_sums(problem.system, suppressed, problem.primary),
         whole=problem.whole,
-        programmes=work.attacker.solved,
+        programmes=work.adversary.solved,
         contributors=len(problem.singles),
     )
 
@@ -120,8 +120,8 @@ class _Work:
         if problem.whole:
             low, high = np.ceil(low - _ROUNDING), np.floor(high + _ROUNDING)
         self.problem, self.progress = problem, progress
-        self.attacker = Attacker(problem.system, problem.values, suppressed, low, high, problem.whole)
-        self.cells = self.attacker.cells
+        self.adversary = TableAdversary(problem.system, problem.values, suppressed, low, high, problem.whole)
+        self.cells = self.adversary.cells
         self.values = problem.values[self.cells].astype(np.float64)
         self.low, self.high = self.values.copy(), self.values.copy()
         self.exact = np.zeros((2, self.cells.size), dtype=np.bool_)
@@ -142,7 +142,7 @@ class _Work:
             if not (exact or self.primary[place]):
                 break
             for side in (1, -1):
-                end = self.attacker.high[place] if side > 0 else self.attacker.low[place]
+                end = self.adversary.high[place] if side > 0 else self.adversary.low[place]
                 seen = self.high[place] if side > 0 else self.low[place]
                 if side * (end - seen) <= slack[place]:
                     self.exact[int(side > 0), place] = True
@@ -163,7 +163,7 @@ class _Work:
     def _extreme(self, place: int, side: int, exact: bool) -> tuple[Real | None, bool]:
         """A table with the cell as far out as it goes, and whether that is certain."""
         cell = int(self.cells[place])
-        table = self._neat(self.attacker.extreme(cell, side))
+        table = self._neat(self.adversary.extreme(cell, side))
         if self.problem.whole and np.isfinite(table[place]):
             near = np.rint(table)
             if np.abs(near - table).max() <= 1e-6 and self._adds_up(near):
@@ -173,7 +173,7 @@ class _Work:
                 need = self.above[place] if side > 0 else self.below[place]
                 other = self.values[place] - self.low[place] if side > 0 else self.high[place] - self.values[place]
                 enough = float(self.values[place] + side * np.ceil(max(need, self.spread[place] - other)))
-            best, ended = self.attacker.whole_extreme(cell, side, _NODES, enough)
+            best, ended = self.adversary.whole_extreme(cell, side, _NODES, enough)
             return (best, ended) if best is not None and self._adds_up(best) else (None, False)
         return table, True
 
@@ -187,7 +187,7 @@ class _Work:
         """Whether a table in whole numbers agrees with what is published: added up, nothing else."""
         values = self.problem.values.astype(np.float64).copy()
         values[self.cells] = table
-        inside = (table >= self.attacker.low) & (table <= self.attacker.high)
+        inside = (table >= self.adversary.low) & (table <= self.adversary.high)
         return bool(inside.all() and not self.problem.system.residuals(values).any())
 
     def _see(self, table: Real) -> None:
@@ -214,17 +214,17 @@ class _Work:
 
     def contributor(self, group: int, cells: NDArray[np.int64]) -> list[Break]:
         """What somebody learns who knows these cells."""
-        own = cells[self.attacker.place[cells] >= 0]
+        own = cells[self.adversary.place[cells] >= 0]
         if not own.size:
             return []
         mine = np.zeros(self.cells.size, dtype=np.bool_)
-        mine[self.attacker.place[own]] = True
+        mine[self.adversary.place[own]] = True
         low, high = self.values.copy(), self.values.copy()
         for table in self.tables:  # tables that leave what is known as it is
             if np.array_equal(np.rint(table[mine] * 1e6), np.rint(self.values[mine] * 1e6)):
                 np.fmin(low, table, out=low)
                 np.fmax(high, table, out=high)
-        self.attacker.fix(own, self.problem.values[own].astype(np.float64))
+        self.adversary.fix(own, self.problem.values[own].astype(np.float64))
         outside_low, outside_high = self.low, self.high
         self.low, self.high = low, high
         for place in np.flatnonzero(self.primary & ~mine).tolist():
@@ -235,7 +235,7 @@ class _Work:
                         self._see(beside)
         answer = self.breaks(group, self.low, self.high, ~mine)
         self.low, self.high = outside_low, outside_high
-        self.attacker.release(own)
+        self.adversary.release(own)
         return answer
 
 

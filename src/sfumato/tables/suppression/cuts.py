@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.tables.suppression.attacks import Attack
 from sfumato.tables.suppression.deviations import Deviations, limited
+from sfumato.tables.suppression.needs import Need
 from sfumato.tables.system import LinearSystem, Real, SuppressionProblem
 
 #: By how much a cut must be missed to be worth adding, relative to its right side.
@@ -25,7 +25,7 @@ _ABSENT = 1e-7
 _NOTHING = 1e-9
 
 
-class Cut(NamedTuple):
+class CuttingPlane(NamedTuple):
     """Σ coefficient · y over some cells is at least `least`."""
 
     cells: NDArray[np.int64]
@@ -50,79 +50,79 @@ class Separation:
         self.transposed = problem.system.matrix.T.tocsr()
         self.solved = 0
 
-    def missed(self, share: Real, attacks: list[Attack], most: int, least_missed: float = _MISSED) -> list[Cut]:
+    def missed(self, share: Real, needs: list[Need], most: int, least_missed: float = _MISSED) -> list[CuttingPlane]:
         """The cuts for some adversaries that a solution misses, up to `most`; at most one that crosses each sensitive cell."""
         columns = np.flatnonzero(share > _ABSENT)
         model = Deviations(self.problem.system, columns, (self.below * share)[columns], (self.above * share)[columns])
-        cuts: list[Cut] = []
+        cuts: list[CuttingPlane] = []
         reach = np.zeros((2, share.size))
         crossed = np.zeros(share.size, dtype=np.bool_)
         held: int | None = None
-        for attack in attacks:
-            if crossed[attack.cell] or len(cuts) >= most:
+        for need in needs:
+            if crossed[need.cell] or len(cuts) >= most:
                 continue
-            if attack.group != (-1 if held is None else held):
+            if need.group != (-1 if held is None else held):
                 if held is not None:
                     model.release(self.problem.singles[held])
-                held = None if attack.group < 0 else attack.group
+                held = None if need.group < 0 else need.group
                 if held is not None:
                     model.hold(self.problem.singles[held])
-            cut = self._against(model, attack, reach if attack.group < 0 else None, share, least_missed)
+            cut = self._against(model, need, reach if need.group < 0 else None, share, least_missed)
             if cut is not None:
                 cuts.append(cut)
                 cover = self.cover(cut, share)
                 cuts += [cover] if cover is not None else []
-                crossed[attack.cell] = True
+                crossed[need.cell] = True
         self.solved += model.solved
         return cuts
 
-    def _against(self, model: Deviations, attack: Attack, reach: Real | None, share: Real, missed: float) -> Cut | None:
-        sides = (1, -1) if attack.side == 0 else (attack.side,)
+    def _against(self, model: Deviations, need: Need, reach: Real | None, share: Real, missed: float) -> CuttingPlane | None:
+        sides = (1, -1) if need.side == 0 else (need.side,)
         total, coefficients = 0.0, np.zeros(share.size)
         for side in sides:
-            seen = 0.0 if reach is None else float(reach[int(side > 0), attack.cell])
-            if seen >= attack.amount * (1 - missed):
+            seen = 0.0 if reach is None else float(reach[int(side > 0), need.cell])
+            if seen >= need.amount * (1 - missed):
                 return None
-            far = model.furthest(attack.cell, side)
+            far = model.furthest(need.cell, side)
             total += far.far
             if reach is not None:
                 np.maximum.at(reach[1], model.columns, far.deviations)
                 np.maximum.at(reach[0], model.columns, -far.deviations)
-            coefficients += self._coefficients(attack, side, far.prices)
-        if total >= attack.amount * (1 - missed):
+            coefficients += self._coefficients(need, side, far.prices)
+        if total >= need.amount * (1 - missed):
             return None
-        cut = self._cut(coefficients, attack.amount)
+        cut = self._cut(coefficients, need.amount)
         return cut if cut is not None and cut.missed_by(share) > missed / 2 else None
 
-    def _coefficients(self, attack: Attack, side: int, prices: Real) -> Real:
+    def _coefficients(self, need: Need, side: int, prices: Real) -> Real:
         """How far each cell lets the sensitive one deviate at these prices, if it is blank."""
         worth = self.transposed @ prices
-        worth[attack.cell] += side
+        worth[need.cell] += side
         worth[np.abs(worth) < _NOTHING] = 0.0
-        if attack.group >= 0:
-            worth[self.problem.singles[attack.group]] = 0.0
+        if need.group >= 0:
+            worth[self.problem.singles[need.group]] = 0.0
         rooms: Real = np.maximum(worth * self.above, -worth * self.below)
         return rooms
 
-    def _cut(self, coefficients: Real, amount: float) -> Cut | None:
+    def _cut(self, coefficients: Real, amount: float) -> CuttingPlane | None:
         """The inequality over the cells that may be chosen, clipped; sensitive ones are blank anyway."""
         least = amount - float(coefficients[self.problem.primary].sum())
         if least <= _NOTHING * amount:
             return None
         cells = np.flatnonzero(self.candidates & (coefficients > 0))
-        return Cut(cells, np.minimum(coefficients[cells] / least, 1.0), 1.0)
+        return CuttingPlane(cells, np.minimum(coefficients[cells] / least, 1.0), 1.0)
 
-    def cover(self, cut: Cut, share: Real) -> Cut | None:
+    def cover(self, cut: CuttingPlane, share: Real) -> CuttingPlane | None:
         """Cells that do not suffice together, the most blank ones first: one more must be blank."""
         if not cut.cells.size or cut.coefficients.min() >= cut.least:
             return None
         order = np.argsort(-share[cut.cells], kind="stable")
         within = np.cumsum(cut.coefficients[order]) < cut.least * (1 - _NOTHING)
         rest = np.sort(order[~within])
-        cover = Cut(cut.cells[rest], np.ones(rest.size), 1.0)
+        cover = CuttingPlane(cut.cells[rest], np.ones(rest.size), 1.0)
         return cover if rest.size and cover.missed_by(share) > _MISSED else None
 
-    def bridges(self, share: Real, most: int) -> list[Cut]:
+    def bridges(self, share: Real, most: int) -> list[CuttingPlane]:
         """Bridgeless cuts that a solution misses: Σ y over what crosses is at least the y of a cell that is partly blank.
 
         They hold for every pattern without a blank that the others determine, and a cheapest pattern needs none.
@@ -130,7 +130,7 @@ class Separation:
         columns = np.flatnonzero(share > _ABSENT)
         room = share * (self.below + self.above > 0)
         model = Deviations(self.problem.system, columns, room[columns], room[columns])
-        cuts: list[Cut] = []
+        cuts: list[CuttingPlane] = []
         for cell in columns[self.candidates[columns] & (self.problem.weights[columns] > 0)].tolist():
             if len(cuts) >= most:
                 break
@@ -143,39 +143,39 @@ class Separation:
             if (crossing & self.problem.primary).any():
                 continue
             others = np.flatnonzero(self.candidates & crossing)
-            cut = Cut(np.append(others, cell), np.append(np.ones(others.size), -1.0), 0.0)
+            cut = CuttingPlane(np.append(others, cell), np.append(np.ones(others.size), -1.0), 0.0)
             if float(cut.coefficients @ share[cut.cells]) < -_MISSED:
                 cuts.append(cut)
         self.solved += model.solved
         return cuts
 
 
-def single_equation_cuts(problem: SuppressionProblem, attacks: list[Attack], separation: Separation) -> list[Cut]:
+def single_equation_cuts(problem: SuppressionProblem, needs: list[Need], separation: Separation) -> list[CuttingPlane]:
     """For each adversary and each equation of the sensitive cell: the other cells of the equation must give way that far."""
     system = problem.system
     by_cell, seen = separation.transposed, set()
-    cuts: list[Cut] = []
-    for attack in attacks:
-        if attack.side == 0 or attack.group >= 0:
+    cuts: list[CuttingPlane] = []
+    for need in needs:
+        if need.side == 0 or need.group >= 0:
             continue
-        span = slice(by_cell.indptr[attack.cell], by_cell.indptr[attack.cell + 1])
+        span = slice(by_cell.indptr[need.cell], by_cell.indptr[need.cell + 1])
         for equation, sign in zip(by_cell.indices[span].tolist(), by_cell.data[span].tolist(), strict=True):
-            cut = equation_cut(separation, system, attack, equation, -attack.side * sign)
+            cut = equation_cut(separation, system, need, equation, -need.side * sign)
             if cut is not None and (key := (cut.cells.tobytes(), cut.coefficients.tobytes())) not in seen:
                 seen.add(key)
                 cuts.append(cut)
     return cuts
 
 
-def equation_cut(separation: Separation, system: LinearSystem, attack: Attack, equation: int, price: float) -> Cut | None:
+def equation_cut(separation: Separation, system: LinearSystem, need: Need, equation: int, price: float) -> CuttingPlane | None:
     """The capacity cut of one equation alone."""
     span = slice(int(system.starts[equation]), int(system.starts[equation + 1]))
     cells, worth = system.cells[span].astype(np.int64), price * system.signs[span]
     far = np.maximum(worth * separation.above[cells], -worth * separation.below[cells])
-    far[cells == attack.cell] = 0.0
+    far[cells == need.cell] = 0.0
     primary = separation.problem.primary[cells]
-    least = attack.amount - float(far[primary].sum())
-    if least <= _NOTHING * attack.amount:
+    least = need.amount - float(far[primary].sum())
+    if least <= _NOTHING * need.amount:
         return None
     kept = separation.candidates[cells] & (far > 0)
-    return Cut(cells[kept], np.minimum(far[kept] / least, 1.0), 1.0)
+    return CuttingPlane(cells[kept], np.minimum(far[kept] / least, 1.0), 1.0)

@@ -12,16 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.core.progress import Progress, silent
-from sfumato.tables.suppression.attacks import Attack, attacks_of
 from sfumato.tables.suppression.completing import complete
 from sfumato.tables.suppression.cuts import Separation, single_equation_cuts
 from sfumato.tables.suppression.master import Master, Relaxed
+from sfumato.tables.suppression.needs import Need, needs_of
 from sfumato.tables.system import Flags, Real, SuppressionProblem
 
 #: Rounds of the linear and of the integer programme, nodes of one of these, and cuts of one round.
 ROUNDS, WHOLE_ROUNDS, NODES, CUTS = 200, 60, 20_000, 2_000
 #: Rounds of the linear programme in which the bound may stand still once the best pattern is near it.
 _STILL = 40
+#: By how much of the gap a round must raise the bound if the relaxation only guides the heuristic.
+_WORTH = 0.01
+#: What a cell that the relaxation chose fully saves of its weight when the heuristic chooses.
+_GUIDANCE = 0.95
 #: A pattern that is not safe yet is completed in every so many rounds.
 _COMPLETED = 4
 #: How much of the cheapest cells the first programme looks at.
@@ -50,13 +54,14 @@ def solve_with_cuts(
     *,
     gap: float,
     seconds: float | None,
-    extra: list[Attack],
+    extra: list[Need],
     whole_rounds: int = WHOLE_ROUNDS,
+    cycles: bool = True,
     progress: Progress = silent,
 ) -> Bounded:
     """The cheapest pattern within a gap, from a first pattern on; `extra` are adversaries who know cells of their own."""
-    work = _Cutting(problem, start, gap, seconds, extra, progress)
-    work.relax()
+    work = _Cutting(problem, start, gap, seconds, extra, cycles, progress)
+    work.relax(quick=not whole_rounds)
     if whole_rounds and not work.done():
         work.decide(whole_rounds)
     return work.best
@@ -69,7 +74,8 @@ class _Cutting:
         start: Flags | None,
         gap: float,
         seconds: float | None,
-        extra: list[Attack],
+        extra: list[Need],
+        cycles: bool,
         progress: Progress,
     ) -> None:
         self.problem, self.aim, self.progress = problem, gap, progress
@@ -77,16 +83,16 @@ class _Cutting:
         self.base = float(problem.weights[problem.primary].sum())
         cost = np.inf if start is None else float(problem.weights[start].sum())
         self.best = Bounded(start, cost, self.base)
-        self.extra = extra
+        self.extra, self.cycles = extra, cycles
         self.separation = Separation(problem)
-        self.attacks = attacks_of(problem) + extra
+        self.needs = needs_of(problem) + extra
         weights, candidates = problem.weights, self.separation.candidates
         first = candidates.copy()
         if np.count_nonzero(candidates) > 4_000:
             first &= weights <= np.quantile(weights[candidates], _FIRST_SHARE)
             first |= candidates & (start if start is not None else False)
         self.master = Master(weights, candidates, np.flatnonzero(first))
-        self.master.add(single_equation_cuts(problem, self.attacks, self.separation))
+        self.master.add(single_equation_cuts(problem, self.needs, self.separation))
         self.integral = bool((weights % 1 == 0).all())
         self.relaxed: Relaxed | None = None
 
@@ -109,29 +115,37 @@ class _Cutting:
 
     def _complete(self, pattern: Flags, weights: Real | None = None) -> Flags | None:
         """A safe pattern that begins with this one, without what it does not need."""
-        answer, hopeless = complete(self.problem, pattern, extra=self.extra, weights=weights)
+        answer, hopeless = complete(self.problem, pattern, extra=self.extra, weights=weights, cycles=self.cycles)
         return None if hopeless.size else answer
 
-    def relax(self) -> None:
-        """Cut the linear programme until nothing is missed, and let its solution guide the heuristic."""
+    def relax(self, quick: bool) -> None:
+        """CuttingPlane the linear programme until nothing is missed, and let its solution guide the heuristic.
+
+        If no integer programme follows, cuts that hardly raise the bound are not worth their time.
+        """
         still, bound = 0, -np.inf
         for number in range(ROUNDS):
             self.progress("cutting", number, ROUNDS)
             self.relaxed = self.master.solve()
             self._raise(self.relaxed.cost)
-            still, bound = (0, self.relaxed.cost) if self.relaxed.cost > bound + _ROUNDING * abs(bound) else (still + 1, bound)
+            least = _WORTH * (self.best.cost - self.best.bound) if quick else _ROUNDING * abs(bound)
+            still = 0 if self.relaxed.cost > bound + least else still + 1
+            bound = max(bound, self.relaxed.cost)
             share = np.maximum(self.relaxed.share, self.problem.primary)
-            if self.done() or still > _STILL:
+            if self.done() or still > (0 if quick else _STILL):
                 break
-            cuts = self.separation.missed(share, self.attacks, CUTS)
+            cuts = self.separation.missed(share, self.needs, CUTS)
             if not cuts:
                 cuts = self.separation.bridges(share, CUTS) if share.size <= _BRIDGES else []
             if not cuts:
                 break
             self.master.add(cuts)
-        if self.relaxed is not None and not self.done():
-            guided = self.problem.weights * (1.0 - 0.95 * self.relaxed.share)
+        before = self.best.pattern
+        if self.relaxed is not None:
+            guided = self.problem.weights * (1.0 - _GUIDANCE * self.relaxed.share)
             self._offer(self._complete(self.problem.primary, guided))
+        if quick and before is not None and self.best.pattern is before:
+            self._offer(self._complete(before))
 
     def decide(self, rounds: int) -> None:
         """Integer programmes over the cells that a better pattern may use, cut again wherever one is not safe."""
@@ -147,7 +161,7 @@ class _Cutting:
             if chosen is None:
                 return
             pattern = chosen | self.problem.primary
-            cuts = self.separation.missed(pattern.astype(np.float64), self.attacks, CUTS, _EXACT)
+            cuts = self.separation.missed(pattern.astype(np.float64), self.needs, CUTS, _EXACT)
             if not cuts:
                 self._offer(pattern)
                 return
@@ -162,7 +176,7 @@ class _Cutting:
         for _ in range(20):
             self.relaxed = self.master.solve()
             self._raise(self.relaxed.cost)
-            cuts = self.separation.missed(np.maximum(self.relaxed.share, self.problem.primary), self.attacks, CUTS)
+            cuts = self.separation.missed(np.maximum(self.relaxed.share, self.problem.primary), self.needs, CUTS)
             if not cuts:
                 return
             self.master.add(cuts)

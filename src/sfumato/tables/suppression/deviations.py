@@ -18,7 +18,7 @@ _TOLERANCE = 1e-9
 _FAR = 100.0
 
 
-class Reach(NamedTuple):
+class Furthest(NamedTuple):
     """How far one cell deviates, the deviations of the columns, and the price of every equation."""
 
     far: float
@@ -68,7 +68,7 @@ class Deviations:
             if place >= 0:
                 self._solver.changeColBounds(place, -self.below[place], self.above[place])
 
-    def furthest(self, cell: int, side: int) -> Reach:
+    def furthest(self, cell: int, side: int) -> Furthest:
         """The furthest that a cell gets above (1) or below (-1) its value, as a distance."""
         place = int(self.place[cell])
         if self._aim is not None and self._aim != place:
@@ -84,7 +84,7 @@ class Deviations:
         deviations = np.asarray(solution.col_value, dtype=np.float64)
         prices = np.zeros(self.system.equations)
         prices[self.equations] = solution.row_dual
-        return Reach(float(side * deviations[place]), deviations, prices)
+        return Furthest(float(side * deviations[place]), deviations, prices)
 
 
 def limited(distance: Real, levels: Real) -> Real:

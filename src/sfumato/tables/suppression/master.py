@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.tables.suppression.cuts import Cut
+from sfumato.tables.suppression.cuts import CuttingPlane
 from sfumato.tables.suppression.deviations import quiet_solver
 from sfumato.tables.system import Flags, Real
 
@@ -30,12 +30,12 @@ class Master:
         self.weights, self.candidates = weights, candidates
         self.place = np.full(weights.size, -1, dtype=np.int64)
         self.columns = np.zeros(0, dtype=np.int64)
-        self.cuts: list[Cut] = []
+        self.cuts: list[CuttingPlane] = []
         self._solver = quiet_solver(strategy=1)
         self._matrix: Any = None
         self._add_columns(first)
 
-    def add(self, cuts: list[Cut]) -> None:
+    def add(self, cuts: list[CuttingPlane]) -> None:
         """Take in cuts."""
         if not cuts:
             return

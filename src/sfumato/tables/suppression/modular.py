@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.progress import Progress, silent
-from sfumato.tables.suppression.attacks import Attack
 from sfumato.tables.suppression.completing import complete
 from sfumato.tables.suppression.cutting import solve_with_cuts
+from sfumato.tables.suppression.needs import Need
 from sfumato.tables.suppression.neighbourhood import Cells
 from sfumato.tables.system import Flags, LinearSystem, SuppressionProblem
 
@@ -60,7 +60,7 @@ def _depths(system: LinearSystem) -> NDArray[np.int64]:
     return depth
 
 
-def solve_in_pieces(problem: SuppressionProblem, extra: list[Attack], progress: Progress = silent) -> tuple[Flags, Cells]:
+def solve_in_pieces(problem: SuppressionProblem, extra: list[Need], progress: Progress = silent) -> tuple[Flags, Cells]:
     """A pattern of the whole table, and the sensitive cells that nothing protects."""
     system = problem.system
     pattern = problem.primary.copy()

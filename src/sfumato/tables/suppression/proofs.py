@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.tables.suppression.attacks import one_sided
 from sfumato.tables.suppression.deviations import limited
+from sfumato.tables.suppression.needs import one_sided
 from sfumato.tables.system import Real, SuppressionProblem
 
 Cells = NDArray[np.int64]
@@ -19,7 +19,7 @@ _NOBODY = -1
 _WHOLE = 1e-6
 
 
-class State(NamedTuple):
+class ProofState(NamedTuple):
     """The proofs of some cells, and how many deviations there were."""
 
     cells: Cells
@@ -91,15 +91,15 @@ class Proofs:
         cells = [cells[(self.proof[:, cells] == number).any(axis=0)] for number in numbers for cells in (self.cells[number],)]
         return np.unique(np.concatenate(cells)) if cells else np.zeros(0, dtype=np.int64)
 
-    def drop(self, cells: Cells, numbers: list[int]) -> State:
+    def drop(self, cells: Cells, numbers: list[int]) -> ProofState:
         """Take these proofs from these cells; returns the state before, for `restore`."""
-        before = State(cells, self.reach[:, cells], self.proof[:, cells], len(self.cells))
+        before = ProofState(cells, self.reach[:, cells], self.proof[:, cells], len(self.cells))
         lost = np.isin(before.proof, numbers)
         self.reach[:, cells] = np.where(lost, 0.0, before.reach)
         self.proof[:, cells] = np.where(lost, _NOBODY, before.proof)
         return before
 
-    def restore(self, state: State) -> None:
+    def restore(self, state: ProofState) -> None:
         """Return to a state; in between only its cells got proofs."""
         self.reach[:, state.cells], self.proof[:, state.cells] = state.reach, state.proof
         del self.cells[state.deviations :]

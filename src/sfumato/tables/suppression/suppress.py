@@ -15,13 +15,13 @@ import numpy as np
 from sfumato.core.errors import Infeasible, ParameterError
 from sfumato.core.progress import Progress, silent
 from sfumato.tables.audit.auditing import FEW, Audit, Break, audit
-from sfumato.tables.suppression.attacks import Attack, attacks_of
 from sfumato.tables.suppression.completing import complete
 from sfumato.tables.suppression.cutting import WHOLE_ROUNDS, solve_with_cuts
 from sfumato.tables.suppression.cycles import Network
 from sfumato.tables.suppression.full import solve_full
 from sfumato.tables.suppression.linear import CheapestDeviation
 from sfumato.tables.suppression.modular import solve_in_pieces
+from sfumato.tables.suppression.needs import Need, needs_of
 from sfumato.tables.suppression.proofs import Proofs
 from sfumato.tables.system import Flags, SuppressionProblem
 
@@ -94,10 +94,10 @@ def suppress(
     if seconds is not None and not seconds > 0:
         raise ParameterError(f"`seconds` is {seconds}; it must be a number above 0")
     problem.refuse_faults(name_of)
-    return _Run(problem, method, gap, seconds, progress, name_of).result()
+    return _Choice(problem, method, gap, seconds, progress, name_of).result()
 
 
-class _Run:
+class _Choice:
     def __init__(
         self,
         problem: SuppressionProblem,
@@ -127,7 +127,7 @@ class _Run:
     def result(self) -> Suppression:
         pattern, bound = self._solve([])
         passed = audit(self.problem, pattern, exact=False, progress=self.progress)
-        extra: list[Attack] = []
+        extra: list[Need] = []
         for _ in range(_MENDED):
             if passed.safe:
                 break
@@ -146,7 +146,7 @@ class _Run:
         share = 0.0 if cost <= bound + _EQUAL * max(1.0, cost) else (cost - bound) / cost
         return Suppression(pattern, self.method, cost, bound, share, passed)
 
-    def _solve(self, extra: list[Attack]) -> tuple[Flags, float]:
+    def _solve(self, extra: list[Need]) -> tuple[Flags, float]:
         """A pattern that is safe for outsiders, and a proved bound on the cost of all that are."""
         base = float(self.problem.weights[self.problem.primary].sum())
         if self.method == "full":
@@ -169,27 +169,34 @@ class _Run:
             seconds=self.left(),
             extra=extra,
             whole_rounds=rounds,
+            cycles=self.method != "lp",
             progress=self.progress,
         )
         return start if bounded.pattern is None else bounded.pattern, bounded.bound
 
-    def _heuristic(self, method: str, extra: list[Attack]) -> Flags:
+    def _heuristic(self, method: str, extra: list[Need]) -> Flags:
         """A pattern by a heuristic; cells that nothing protects are an error."""
         if method == "modular":
             pattern, hopeless = solve_in_pieces(self.problem, extra, self.progress)
         else:
-            start = self.problem.primary
-            pattern, hopeless = complete(self.problem, start, extra=extra, cycles=method != "lp", progress=self.progress)
+            pattern, hopeless = complete(
+                self.problem,
+                self.problem.primary,
+                extra=extra,
+                cycles=method != "lp",
+                trimmed=self.problem.system.size > _BOUNDED,  # the relaxation leads to a better one
+                progress=self.progress,
+            )
         if hopeless.size:
             raise Infeasible(self._hopeless(hopeless.tolist()))
         return pattern
 
-    def _adversaries(self, broken: tuple[Break, ...], extra: list[Attack]) -> list[Attack]:
+    def _adversaries(self, broken: tuple[Break, ...], extra: list[Need]) -> list[Need]:
         """Contributors who learn too much, as adversaries for the cutting planes."""
         asked = {(each.cell, each.group) for each in broken if each.group >= 0}
-        of_cell = attacks_of(self.problem)
-        listed = [attack._replace(group=group) for cell, group in asked for attack in of_cell if attack.cell == cell]
-        return sorted(set(listed) - set(extra), key=lambda attack: (attack.group, attack.cell, attack.side))
+        of_cell = needs_of(self.problem)
+        listed = [need._replace(group=group) for cell, group in asked for need in of_cell if need.cell == cell]
+        return sorted(set(listed) - set(extra), key=lambda need: (need.group, need.cell, need.side))
 
     def _mend(self, pattern: Flags, broken: tuple[Break, ...]) -> None:
         """More blanks, for those whom the audit found to learn too much."""

@@ -1,4 +1,4 @@
-"""What each adversary must not learn, one requirement after the other, and the tables that show that somebody cannot."""
+"""What each adversary must not learn, one need after the other, and the tables that show that somebody cannot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from sfumato.tables.system import Real, SuppressionProblem
 
 
-class Attack(NamedTuple):
+class Need(NamedTuple):
     """A sensitive cell must stay open by `amount` above (side 1), below (-1) or from end to end (0), for those who know the
     cells of a group (-1: for everybody)."""
 
@@ -19,14 +19,14 @@ class Attack(NamedTuple):
     group: int = -1
 
 
-def attacks_of(problem: SuppressionProblem) -> list[Attack]:
-    """The requirements for outsiders, cell after cell."""
+def needs_of(problem: SuppressionProblem) -> list[Need]:
+    """The needs for outsiders, cell after cell."""
     listed = []
     for cell in np.flatnonzero(problem.primary).tolist():
         sides = ((1, problem.upper[cell]), (-1, problem.lower[cell]))
-        listed += [Attack(cell, side, float(amount)) for side, amount in sides if amount > 0]
+        listed += [Need(cell, side, float(amount)) for side, amount in sides if amount > 0]
         if problem.spread[cell] > problem.upper[cell] + problem.lower[cell]:
-            listed.append(Attack(cell, 0, float(problem.spread[cell])))
+            listed.append(Need(cell, 0, float(problem.spread[cell])))
     return listed
 
 

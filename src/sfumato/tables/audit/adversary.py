@@ -20,7 +20,7 @@ _FEASIBLE = 2
 _NO_END = 2_147_483_647
 
 
-class Attacker:
+class TableAdversary:
     """Tables that agree with what is published, and how low and how high each blank cell can be in them."""
 
     def __init__(
