@@ -7,7 +7,8 @@ contributor, who knows some blank cells already, and in whole numbers where cell
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -73,17 +74,30 @@ def audit(
     suppressed: Flags,
     *,
     exact: bool | None = None,
+    earlier: Sequence[Flags] = (),
+    between: tuple[Real, Real] | None = None,
     progress: Progress = silent,
+    name_of: Callable[[int], str] = "cell {}".format,
 ) -> Audit:
-    """Audit a pattern, wherever it comes from. `exact` asks for the true ends of all intervals (None: where blanks are few).
+    """Audit a pattern, wherever it comes from.
+
+    exact: whether to compute the true ends of all intervals (None: where blanks are few). earlier: the blanks of versions of the
+    same table that are published already; what one of them shows is no blank. between: for cells that are published rounded,
+    the lowest and highest value that rounds to what is published; the ends are equal, or no numbers, for all other cells.
 
     >>> from sfumato.tables.system import LinearSystem
     >>> problem = SuppressionProblem.of(LinearSystem.of([(0, [1, 2])], 3), np.array([5, 2, 3]), np.array([False, True, False]))
     >>> audit(problem, problem.primary).safe
     False
     """
-    problem.refuse_faults()
+    problem.refuse_faults(name_of)
     suppressed = np.asarray(suppressed, dtype=np.bool_)
+    for pattern in earlier:
+        suppressed = suppressed & pattern
+    rounded = np.zeros(suppressed.size, dtype=np.bool_)
+    if between is not None:
+        rounded = ~suppressed & (between[0] < between[1])
+        problem, suppressed = _rounded(problem, rounded, between), suppressed | rounded
     shown = np.flatnonzero(problem.primary & ~suppressed)
     if not suppressed.any():
         none = np.zeros(0)
@@ -100,10 +114,20 @@ def audit(
         high=work.high,
         exact=work.exact,
         broken=tuple(breaks),
-        sums=determined_sums(problem.system, suppressed, problem.primary),
+        sums=determined_sums(problem.system, suppressed, problem.primary, rounded),
         whole=problem.whole,
         programmes=work.adversary.solved,
         contributors=len(problem.singles),
+    )
+
+
+def _rounded(problem: SuppressionProblem, rounded: Flags, between: tuple[Real, Real]) -> SuppressionProblem:
+    """Rounded cells are blanks of which the adversary knows the two ends."""
+    low, high = between
+    return replace(
+        problem,
+        known_low=np.where(rounded, np.maximum(problem.known_low, low), problem.known_low),
+        known_high=np.where(rounded, np.minimum(problem.known_high, high), problem.known_high),
     )
 
 

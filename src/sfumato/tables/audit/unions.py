@@ -21,8 +21,10 @@ class Determined(NamedTuple):
     signs: NDArray[np.int8]
 
 
-def determined_sums(system: LinearSystem, suppressed: Flags, primary: Flags, most: int = _MOST) -> tuple[Determined, ...]:
-    """The sums of up to `most` blanks in one equation, of which at least one is sensitive.
+def determined_sums(
+    system: LinearSystem, suppressed: Flags, primary: Flags, rounded: Flags, most: int = _MOST
+) -> tuple[Determined, ...]:
+    """The sums of up to `most` blanks in one equation without rounded cells, of which at least one is sensitive.
 
     Whether such a sum is itself sensitive is a question for the rule that made the cells sensitive: their contributors belong
     to one union then.
@@ -30,8 +32,9 @@ def determined_sums(system: LinearSystem, suppressed: Flags, primary: Flags, mos
     blank = suppressed[system.cells]
     counts = np.bincount(system.rows[blank], minlength=system.equations)
     sensitive = np.bincount(system.rows[blank & primary[system.cells]], minlength=system.equations)
+    vague = np.bincount(system.rows[rounded[system.cells]], minlength=system.equations)
     listed = []
-    for equation in np.flatnonzero((counts >= 2) & (counts <= most) & (sensitive > 0)).tolist():
+    for equation in np.flatnonzero((counts >= 2) & (counts <= most) & (sensitive > 0) & (vague == 0)).tolist():
         span = slice(int(system.starts[equation]), int(system.starts[equation + 1]))
         kept = blank[span]
         listed.append(Determined(equation, system.cells[span][kept].astype(np.int64), system.signs[span][kept]))

@@ -25,12 +25,13 @@ def complete(
     weights: Real | None = None,
     cycles: bool = True,
     trimmed: bool = True,
+    only: Flags | None = None,
     progress: Progress = silent,
 ) -> tuple[Flags, Cells]:
     """A safe pattern that began with this one, and the sensitive cells that nothing protects.
 
     `extra` are adversaries who know cells of their own; `weights` guide what becomes blank, in place of the costs. Without
-    `trimmed`, what is not needed stays blank.
+    `trimmed`, what is not needed stays blank; `only` these cells are published again.
     """
     model = CheapestDeviation(problem, Proofs(problem), problem.weights if weights is None else weights, cycles=cycles)
     answer = pattern | problem.primary
@@ -38,7 +39,7 @@ def complete(
     if hopeless.size:
         return answer, hopeless
     if trimmed:
-        trim(model, answer, progress)
+        trim(model, answer, only, progress)
     return answer, protect_from(model, answer, extra)
 
 

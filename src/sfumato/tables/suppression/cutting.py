@@ -64,6 +64,7 @@ def solve_with_cuts(
     work.relax(quick=not whole_rounds)
     if whole_rounds and not work.done():
         work.decide(whole_rounds)
+        work.tidy()
     return work.best
 
 
@@ -170,6 +171,15 @@ class _Cutting:
             self.master.add(cuts)
             if number % _COMPLETED == 0:
                 self.relax_again()
+
+    def tidy(self) -> None:
+        """Publish again what costs nothing and helps nobody: an optimum by weight may hold such cells."""
+        pattern, free = self.best.pattern, self.problem.weights == 0
+        if pattern is None or not (pattern & free & ~self.problem.primary).any():
+            return
+        trimmed, hopeless = complete(self.problem, pattern, extra=self.extra, cycles=self.cycles, only=free)
+        if not hopeless.size and float(self.problem.weights[trimmed].sum()) <= self.best.cost + _ROUNDING:
+            self.best.pattern = trimmed
 
     def relax_again(self) -> None:
         """The linear programme with the cuts that the integer ones brought."""

@@ -9,10 +9,10 @@ from sfumato.tables.suppression.linear import CheapestDeviation
 from sfumato.tables.system import Flags
 
 
-def trim(model: CheapestDeviation, pattern: Flags, progress: Progress = silent) -> int:
+def trim(model: CheapestDeviation, pattern: Flags, only: Flags | None = None, progress: Progress = silent) -> int:
     """Publish every secondary cell, the dearest first, without which all sensitive cells stay open; returns how many."""
     problem, proofs = model.problem, model.proofs
-    secondary = np.flatnonzero(pattern & ~problem.primary)
+    secondary = np.flatnonzero(pattern & ~problem.primary & (True if only is None else only))
     order = secondary[np.argsort(-problem.weights[secondary], kind="stable")]
     users, removed = proofs.users(), 0
     for done, cell in enumerate(order.tolist()):
