@@ -9,6 +9,7 @@ from sfumato.attacks.outputs.answered_model import AnsweredModel as AnsweredMode
 from sfumato.attacks.outputs.answered_model import Answers as Answers
 from sfumato.attacks.outputs.averaging import Averaging as Averaging
 from sfumato.attacks.tables.background import BackgroundKnowledge as BackgroundKnowledge
+from sfumato.attacks.aggregates.blank_inference import BlankInference as BlankInference
 from sfumato.attacks.aggregates.contributor_disclosure import ContributorDisclosure as ContributorDisclosure
 from sfumato.attacks.outputs.model_differencing import EarlierVersion as EarlierVersion
 from sfumato.attacks.aggregates.external_disclosure import ExternalDisclosure as ExternalDisclosure

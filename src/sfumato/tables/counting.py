@@ -58,12 +58,13 @@ def count_cube(
     largest: int = 4,
     dimensions: Mapping[str, Dimension | Hierarchy | Mapping[str, str]] | None = None,
     tables: Sequence[Sequence[str]] = (),
+    margins: bool = True,
 ) -> TableCube:
     """The cube of a table `by` some columns: its records counted, or `value` added up.
 
     holding: the column that says whose contributions count as one (by default the unit of the schema). weight: the column with
     sampling weights. dimensions: hierarchies of columns; without one, that of the schema, else the values that occur. tables: the
-    columns of each of several linked tables; by default there is one of all columns.
+    columns of each of several linked tables; by default there is one of all columns. margins: whether totals are shown.
     """
     relation = plannable(people.relation)
     fields = relation.fields
@@ -87,6 +88,8 @@ def count_cube(
         codes.append(dimension)
         uploads[f"codes {name}"] = upload
     of_table = [tuple(tuple(range(len(d.codes))) if d.name in each else (d.total,) for d in codes) for each in tables]
+    if not margins:
+        of_table = [tuple(d.leaves for d in codes)]
     for each in tables:
         unknown = [name for name in each if name not in by]
         all_at_once(InputError, "tables", [f"{as_name(name)} is no dimension of the cube" for name in unknown])

@@ -110,7 +110,7 @@ class TableCube:
         elif value is None:
             each_one = np.ones((grid.size, 1))
             contributions = Contributions(units.astype(np.float64), units.copy(), each_one, each_one)
-        singles = () if contributions is None else tuple(np.array([cell]) for cell in np.flatnonzero(contributions.count == 1))
+        singles = () if contributions is None else _alone(grid.system, contributions)
         return cls(grid, shape, units, contributions, singles)
 
     @property
@@ -186,6 +186,23 @@ def _places(grid: TableGrid, coordinates: Sequence[Sequence[str]]) -> NDArray[np
     twice = [f"{grid.name_of(int(cells[each]))} is listed {often[each]} times" for each in repeated]
     all_at_once(InputError, "cells", [*absent, *twice])
     return places
+
+
+def _alone(system: LinearSystem, behind: Contributions) -> tuple[NDArray[np.int64], ...]:
+    """Groups of cells with one and the same contributor, or one that gave everything: a total and the part that has it."""
+    everything = (behind.totals > 0) & (behind.largest[:, 0] >= behind.totals) & (behind.count > 0)
+    count = np.where(everything, 1, behind.count)
+    group = np.arange(system.size)
+    for _ in range(system.equations + 1):
+        before = group.copy()
+        for row in np.flatnonzero(count[system.cells[system.starts[:-1]]] == 1):
+            cells = system.cells[system.starts[row] : system.starts[row + 1]]
+            same = cells[count[cells] == 1]
+            group[same] = group[same].min()
+        if np.array_equal(before, group):
+            break
+    alone = np.flatnonzero(count == 1)
+    return tuple(alone[group[alone] == each] for each in np.unique(group[alone]))
 
 
 def _reconciled(system: LinearSystem, units: NDArray[np.int64], rounding: int) -> NDArray[np.int64]:

@@ -28,7 +28,8 @@ BLANK = "x"
 class PublishedTable:
     """`units[cell]` is the value in units of the last digit, 0 where `blank[cell]`. `method` names how it was protected.
 
-    `additive` is false where cells were changed one by one, so that parts need not add up to their totals.
+    `additive` is false where cells were changed one by one, so that parts need not add up to their totals. `witnesses` fill all
+    blanks in ways that agree with the table, in units of the last digit, as whole numbers or fractions.
     """
 
     grid: TableGrid
@@ -37,8 +38,9 @@ class PublishedTable:
     units: NDArray[np.int64] = field(repr=False)
     blank: NDArray[np.bool_] = field(repr=False)
     dataset: str = "unnamed"
-    method: Mapping[str, Any] = field(default_factory=dict)
+    method: Mapping[str, object] = field(default_factory=dict)
     additive: bool = True
+    witnesses: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if np.any(self.units[self.blank] != 0):

@@ -193,8 +193,8 @@ class Sensitive:
 
 
 def sensitive_cells(cells: Contributions, rules: Sequence[SensitivityRule]) -> Sensitive:
-    """Ask every rule. A cell's levels are the largest of the rules that fired, at least 1 unit of the last digit, and below not
-    more than its value."""
+    """Ask every rule. A cell's levels are the largest of the rules that fired, at least 1 unit of the last digit; below, not more
+    than what the largest contributor cannot rule out: that the others gave nothing."""
     if not rules:
         raise InputError("name at least one rule of sensitivity, such as MinimumFrequency(3) or PPercent(10)")
     fired = np.full(cells.totals.shape, -1, dtype=np.int16)
@@ -203,7 +203,9 @@ def sensitive_cells(cells: Contributions, rules: Sequence[SensitivityRule]) -> S
         sensitive = rule.sensitive(cells)
         fired[sensitive] = place
         level = np.where(sensitive, np.maximum(level, np.maximum(np.ceil(rule.upper(cells)), 1.0)), level)
-    return Sensitive(tuple(rules), fired, level, np.minimum(level, cells.totals))
+    others = np.where(cells.count > 1, cells.totals - cells.largest[:, 0], cells.totals)
+    most = np.where(others > 0, others, cells.totals) if cells.largest.any() else cells.totals
+    return Sensitive(tuple(rules), fired, level, np.minimum(level, np.minimum(most, cells.totals)))
 
 
 def described(rules: Sequence[SensitivityRule]) -> list[dict[str, object]]:
