@@ -62,7 +62,7 @@ def test_the_owner_can_keep_cells_name_others_and_set_levels() -> None:
     with pytest.raises(InputError, match="row=M2, column=P3(?s:.*)must stay published"):
         protect_cube(cube, RULES, keep=[cube.cell("M2", "P3")])
     with pytest.raises(InputError, match="protection level beyond"):
-        protect_cube(cube, RULES, known=1)
+        protect_cube(cube, RULES, prior=1)
     with pytest.raises(Infeasible, match="row=M2, column=P3"):
         protect_cube(cube, [MinimumFrequency(2)], keep=[cell for cell in range(cube.size) if cell != cube.cell("M2", "P3")])
 

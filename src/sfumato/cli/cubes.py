@@ -246,7 +246,7 @@ def _trees(texts: Sequence[str] | None) -> dict[str, dict[str, str]]:
 
 def _rules(texts: Sequence[str] | None, cube: TableCube) -> list[SensitivityRule]:
     from sfumato.core import registry
-    from sfumato.tables.crosstab import COUNTS, SUMS
+    from sfumato.tables.cross_tables import COUNTS, SUMS
     from sfumato.workflow import named
 
     if texts:

@@ -9,21 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
-from typing import Any
 
 from sfumato.core.errors import VerificationFailed
+from sfumato.core.plain_data import Plain
 
 #: A combination of codes, by their places.
 Place = tuple[int, ...]
 _MOST_FILLED = 20_000_000
 
 
-def places_of(structure: Mapping[str, Any]) -> list[Place]:  # JSON of a published folder
+def places_of(structure: Plain) -> list[Place]:
     """All cells of the tables, in order."""
     return sorted({place for table in structure["tables"] for place in product(*table)})
 
 
-def equations_of(structure: Mapping[str, Any]) -> Iterator[tuple[Place, list[Place]]]:  # JSON of a published folder
+def equations_of(structure: Plain) -> Iterator[tuple[Place, list[Place]]]:
     """Every total with its parts."""
     for table in structure["tables"]:
         for axis, dimension in enumerate(structure["dimensions"]):
@@ -34,13 +34,13 @@ def equations_of(structure: Mapping[str, Any]) -> Iterator[tuple[Place, list[Pla
                         yield place, [(*place[:axis], part, *place[axis + 1 :]) for part in parts]
 
 
-def additive(structure: Mapping[str, Any], values: Mapping[Place, Fraction | int]) -> bool:  # JSON of a published folder
+def additive(structure: Plain, values: Mapping[Place, Fraction | int]) -> bool:
     """Whether every total is the sum of its parts."""
     return all(values[total] == sum(values[part] for part in parts) for total, parts in equations_of(structure))
 
 
 def open_blanks(
-    structure: Mapping[str, Any],  # JSON of a published folder
+    structure: Plain,
     shown: Mapping[Place, int],
     witnesses: Sequence[Sequence[str]],
 ) -> tuple[int, int]:

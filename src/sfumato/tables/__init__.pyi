@@ -33,8 +33,8 @@ from sfumato.tables.counting import count_cube as count_cube
 from sfumato.tables.formats.cell_rows import cube_of_rows as cube_of_rows
 from sfumato.tables.protection import audited as audited
 from sfumato.tables.protection import protect_cube as protect_cube
-from sfumato.tables.crosstab import crosstab as crosstab
-from sfumato.tables.crosstab import protected_crosstab as protected_crosstab
+from sfumato.tables.cross_tables import crosstab as crosstab
+from sfumato.tables.cross_tables import protected_crosstab as protected_crosstab
 from sfumato.tables.formats.exchange import read_exchange as read_exchange
 from sfumato.tables.suppression.suppress import suppress as suppress
 from sfumato.tables.formats.apriori import with_apriori as with_apriori

@@ -152,7 +152,7 @@ def protect_cube(
     keep: Iterable[int] = (),
     blank: Iterable[int] = (),
     levels: Mapping[int, tuple[float, float]] | None = None,
-    known: float | None = None,
+    prior: float | None = None,
     contributors: bool = True,
     gap: float = 0.0,
     seconds: float | None = None,
@@ -162,11 +162,11 @@ def protect_cube(
 
     cost: what a blank costs: its `value`, 1 (`count`), its `contributors`, or a weight for every cell. keep: cells that must stay
     published. blank: cells that are sensitive for reasons of the owner. levels: lower and upper protection levels of some cells
-    in place of those of the rules, in units of the last digit. known: within how many percent of its value an outsider knows
+    in place of those of the rules, in units of the last digit. prior: within how many percent of its value an outsider knows
     every cell beforehand; without it, only that no value is negative. contributors: whether those who are alone in
     a cell are adversaries too. seconds: how long to search for better patterns.
     """
-    problem, sensitive = problem_of(cube, rules, cost=cost, keep=keep, blank=blank, levels=levels, known=known)
+    problem, sensitive = problem_of(cube, rules, cost=cost, keep=keep, blank=blank, levels=levels, prior=prior)
     if not contributors:
         problem = replace(problem, singles=())
     with shown(progress) as receive:
@@ -221,11 +221,11 @@ def audited(
     *,
     blank: Iterable[int] = (),
     levels: Mapping[int, tuple[float, float]] | None = None,
-    known: float | None = None,
+    prior: float | None = None,
     progress: ProgressLike = False,
 ) -> AuditedTable:
     """Audit a pattern, whoever made it: `blanks` are the blank cells. The other parameters are those of `protect_cube`."""
-    problem, sensitive = problem_of(cube, rules, blank=blank, levels=levels, known=known)
+    problem, sensitive = problem_of(cube, rules, blank=blank, levels=levels, prior=prior)
     pattern = np.zeros(cube.size, dtype=np.bool_)
     pattern[list(blanks)] = True
     with shown(progress) as receive:
@@ -244,7 +244,7 @@ def problem_of(
     keep: Iterable[int] = (),
     blank: Iterable[int] = (),
     levels: Mapping[int, tuple[float, float]] | None = None,
-    known: float | None = None,
+    prior: float | None = None,
 ) -> tuple[SuppressionProblem, Sensitive]:
     """The cube as a problem of suppression, and which rule fired where."""
     if cube.contributions is None:
@@ -266,7 +266,7 @@ def problem_of(
     fixed |= (cube.units == 0) & ~sensitive.cells
     scale = _scale(cube)
     values = cube.units if scale == 1 else cube.units / scale
-    margin = np.inf if known is None else np.maximum(values * known / 100.0, 1.0 / scale)
+    margin = np.inf if prior is None else np.maximum(values * prior / 100.0, 1.0 / scale)
     problem = SuppressionProblem.of(
         cube.system,
         values,

@@ -9,12 +9,12 @@ import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.core.errors import InputError
+from sfumato.core.plain_data import Plain
 from sfumato.core.texts import counted
 from sfumato.tables.dimension import Dimension
 from sfumato.tables.grid import Shown, TableGrid
@@ -104,7 +104,7 @@ class PublishedTable:
         }
 
 
-def grid_of(structure: Mapping[str, Any]) -> TableGrid:  # JSON, checked as it is read
+def grid_of(structure: Plain) -> TableGrid:
     """The grid that `structure` describes."""
     dimensions = [
         Dimension(each["name"], tuple(each["codes"]), tuple((t, tuple(p)) for t, p in each["sums"]), each["total"])

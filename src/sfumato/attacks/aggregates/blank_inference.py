@@ -7,7 +7,7 @@ cell suppression problem on tabular data with linear constraints", Management Sc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, TypeGuard
+from typing import Annotated, ClassVar, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class BlankInference(Attack[View[PublishedTable, object], None]):
         answer = audit(problem, table.blank, exact=True)
         return answer.cells, answer.low, answer.high
 
-    def run(self, view: View[PublishedTable, object], knowledge: Any = None) -> AttackResult:  # it knows nothing besides
+    def run(self, view: View[PublishedTable, object], knowledge: None = None) -> AttackResult:
         """Solve for every blank."""
         if not _is_table(view):
             raise InputError("blanks are looked for in a published aggregate table")

@@ -74,10 +74,10 @@ def adjusted(
         # up: d ≥ upper where the side is 1; down: d ≤ −lower where it is 0
         solver.addRow(float(upper[cell]) - far, np.inf, 2, pair, np.array([1.0, -far]))
         solver.addRow(-np.inf, -float(lower[cell]), 2, pair, np.array([1.0, -far]))
-    found = solved(solver)
-    if found is None:
+    moved = solved(solver)
+    if moved is None:
         raise Infeasible("no additive table keeps all sensitive cells at their levels' distance. Raise reach= or seconds=.")
-    return np.asarray(cube.units + np.floor(found[:size] + 0.5).astype(np.int64))
+    return np.asarray(cube.units + np.floor(moved[:size] + 0.5).astype(np.int64))
 
 
 def distances(cube: TableCube, units: NDArray[np.int64], cells: Sequence[int]) -> list[int]:

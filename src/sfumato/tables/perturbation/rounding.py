@@ -108,8 +108,8 @@ class ControlledRounding(_ToABase):
         parts = np.stack([every + block * cube.size for block in range(4)], axis=1).ravel().astype(np.int32)
         signs, zeros = np.tile([1.0, -1.0, -1.0, -1.0], cube.size), np.zeros(cube.size)
         solver.addRows(cube.size, zeros, zeros, parts.size, (every * 4).astype(np.int32), parts, signs)
-        found = solved(solver)
-        return None if found is None else low + np.floor(found[: cube.size] + 0.5).astype(np.int64)
+        values = solved(solver)
+        return None if values is None else low + np.floor(values[: cube.size] + 0.5).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -143,10 +143,10 @@ class SmallCountRounding(TableMethod):
         apart, zeros = rows[:, [0, 2, 3]].ravel().astype(np.int32), np.zeros(cube.size)
         signs = np.tile([1.0, -1.0, 1.0], cube.size)
         solver.addRows(cube.size, zeros, zeros, apart.size, (every * 3).astype(np.int32), apart, signs)
-        found = solved(solver)
-        if found is None:
+        values = solved(solver)
+        if values is None:
             raise Infeasible(f"no rounding of the small cells was found within {self.seconds:g} s. Allow more time.")
-        chosen = found[cube.size : 2 * cube.size] > 0.5
+        chosen = values[cube.size : 2 * cube.size] > 0.5
         units = np.where(small, np.where(chosen, self.base, 0), cube.units)
         return completed(cube.system, units.astype(np.int64), ~totals)
 

@@ -6,7 +6,6 @@ Margins are where a blank is given away: the row total minus what is shown. So t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sfumato.core.errors import InputError
 from sfumato.data.hierarchies.hierarchy import Hierarchy
@@ -34,7 +33,7 @@ def crosstab(
     weight: str | None = None,
     decimals: int | None = None,
     dimensions: Mapping[str, Dimension | Hierarchy | Mapping[str, str]] | None = None,
-    **options: Any,  # those of `protect_cube`
+    **options: object,
 ) -> PublishedTable:
     """People by `rows` and `columns`, counted or with `value` added up, safe to show.
 
@@ -75,7 +74,7 @@ def protected_crosstab(
     weight: str | None = None,
     decimals: int | None = None,
     dimensions: Mapping[str, Dimension | Hierarchy | Mapping[str, str]] | None = None,
-    **options: Any,  # those of `protect_cube`
+    **options: object,
 ) -> ProtectedCube:
     """The same with what its owner keeps: true values, why each cell is blank, the audit."""
     by = [*([rows] if isinstance(rows, str) else rows), *([columns] if isinstance(columns, str) else columns)]
@@ -84,4 +83,4 @@ def protected_crosstab(
     cube = count_cube(
         people, by, value=value, holding=holding, weight=weight, decimals=decimals, dimensions=dimensions, margins=margins
     )
-    return protect_cube(cube, rules or (COUNTS if value is None else SUMS), **options)
+    return protect_cube(cube, rules or (COUNTS if value is None else SUMS), **options)  # type: ignore[arg-type]  # checked there
