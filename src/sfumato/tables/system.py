@@ -82,7 +82,7 @@ class LinearSystem:
         from scipy.sparse import csr_matrix
 
         shape = (self.equations, self.size)
-        return csr_matrix((self.signs.astype(np.float64), self.cells, self.starts), shape=shape)
+        return csr_matrix((self.signs.astype(np.float64), self.cells, self.starts), shape=shape, copy=True)
 
     def residuals(self, values: Numbers) -> Numbers:
         """What each equation adds up to instead of 0; exact where the values are whole numbers."""

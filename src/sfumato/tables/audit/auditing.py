@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.core.progress import Progress, silent
 from sfumato.tables.audit.adversary import TableAdversary
+from sfumato.tables.audit.nearby import Nearby
 from sfumato.tables.audit.unions import Determined, determined_sums
 from sfumato.tables.system import Flags, Numbers, Real, SuppressionProblem
 
@@ -23,8 +24,10 @@ from sfumato.tables.system import Flags, Numbers, Real, SuppressionProblem
 _ROUNDING = 1e-7
 #: Up to so many blank cells the audit computes every interval to its ends by itself.
 FEW = 1_500
-#: Nodes of one search in whole numbers.
-_NODES = 2_000
+#: The same for counts, whose ends may need searches in whole numbers.
+_FEW_WHOLE = 200
+#: Nodes of one search in whole numbers, in the whole table and around one cell.
+_NODES, _NEARBY_NODES = 2_000, 50
 
 
 class Break(NamedTuple):
@@ -104,8 +107,10 @@ def audit(
         breaks = [_published(problem, int(cell)) for cell in shown]
         return Audit(np.zeros(0, np.int64), none, none, np.zeros((2, 0), np.bool_), tuple(breaks))
     work = _Work(problem, suppressed, progress)
-    work.outsiders(work.cells.size <= FEW if exact is None else exact)
+    work.outsiders(work.cells.size <= (_FEW_WHOLE if problem.whole else FEW) if exact is None else exact)
     breaks = [_published(problem, int(cell)) for cell in shown] + work.breaks(-1, work.low, work.high)
+    if problem.singles:
+        work.remember_moves()
     for group, cells in enumerate(problem.singles):
         breaks += work.contributor(group, cells)
     return Audit(
@@ -144,6 +149,8 @@ class _Work:
         if problem.whole:
             low, high = np.ceil(low - _ROUNDING), np.floor(high + _ROUNDING)
         self.problem, self.progress = problem, progress
+        self.ends, self.suppressed = (low, high), suppressed
+        self.searcher: TableAdversary | None = None
         self.adversary = TableAdversary(problem.system, problem.values, suppressed, low, high, problem.whole)
         self.cells = self.adversary.cells
         self.values = problem.values[self.cells].astype(np.float64)
@@ -154,8 +161,8 @@ class _Work:
         self.below = np.where(self.primary, problem.lower[self.cells] - slack, 0.0)
         self.above = np.where(self.primary, problem.upper[self.cells] - slack, 0.0)
         self.spread = np.where(self.primary, problem.spread[self.cells] - slack, 0.0)
-        self.tables: list[Real] = []
-        self.small = self.cells.size <= 4 * FEW or bool(problem.singles)
+        self.nearby = Nearby(problem.system, suppressed) if problem.singles or problem.whole else None
+        self.moved: dict[tuple[int, int], NDArray[np.int64] | None] = {}
 
     def outsiders(self, exact: bool) -> None:
         """How low and how high each cell can be; sensitive ones as far as asked, or all of them to the end."""
@@ -171,7 +178,8 @@ class _Work:
                 if side * (end - seen) <= slack[place]:
                     self.exact[int(side > 0), place] = True
                 elif exact or not self._enough(place, side):
-                    self._look(place, side, exact)
+                    if self.nearby is None or exact or not self._see_nearby(place, side, None):
+                        self._look(place, side, exact)
 
     def _enough(self, place: int, side: int) -> bool:
         up, down = self.high[place] - self.values[place], self.values[place] - self.low[place]
@@ -197,7 +205,9 @@ class _Work:
                 need = self.above[place] if side > 0 else self.below[place]
                 other = self.values[place] - self.low[place] if side > 0 else self.high[place] - self.values[place]
                 enough = float(self.values[place] + side * np.ceil(max(need, self.spread[place] - other)))
-            best, ended = self.adversary.whole_extreme(cell, side, _NODES, enough)
+            if self.searcher is None:  # a model of its own, so that the other goes on from its last basis
+                self.searcher = TableAdversary(self.problem.system, self.problem.values, self.suppressed, *self.ends, True)
+            best, ended = self.searcher.whole_extreme(cell, side, _NODES, enough)
             return (best, ended) if best is not None and self._adds_up(best) else (None, False)
         return table, True
 
@@ -217,8 +227,41 @@ class _Work:
     def _see(self, table: Real) -> None:
         np.fmin(self.low, table, out=self.low)
         np.fmax(self.high, table, out=self.high)
-        if self.problem.singles:
-            self.tables.append(table)
+
+    def _see_nearby(self, place: int, side: int, barred: Flags | None) -> bool:
+        """Whether a table that differs in the blanks around a cell alone suffices."""
+        table = self._nearby_table(place, side, barred)
+        if table is not None:
+            self._see(table)
+        return table is not None and self._enough(place, side)
+
+    def _nearby_table(self, place: int, side: int, barred: Flags | None) -> Real | None:
+        if self.nearby is None:
+            return None
+        cell = int(self.cells[place])
+        near = self.nearby.of(cell, barred)
+        whole = self.problem.whole
+        inner = TableAdversary(self.problem.system, self.problem.values, near, *self.ends, whole)
+        part: Real | None = self._neat(inner.extreme(cell, side))
+        if part is None or not np.isfinite(part).all():
+            return None
+        if whole and np.abs(np.rint(part) - part).max() > 1e-6:
+            part, _ = inner.whole_extreme(cell, side, _NEARBY_NODES)
+        if part is None:
+            return None
+        table = self.values.copy()
+        table[self.adversary.place[inner.cells]] = np.rint(part) if whole else part
+        return None if whole and not self._adds_up(table) else table
+
+    def remember_moves(self) -> None:
+        """For each sensitive cell and side the blanks that a table moves which shows it open; None where there is no such table
+        around the cell."""
+        for place in np.flatnonzero(self.primary).tolist():
+            up, down = (self._nearby_table(place, side, None) for side in (1, -1))
+            reach = [abs(float(table[place] - self.values[place])) if table is not None else 0.0 for table in (up, down)]
+            fine = reach[0] >= self.above[place] and reach[1] >= self.below[place] and sum(reach) >= self.spread[place]
+            for side, table in ((1, up), (-1, down)):
+                self.moved[place, side] = np.flatnonzero(table != self.values) if fine and table is not None else None
 
     def breaks(self, group: int, low: Real, high: Real, among: Flags | None = None) -> list[Break]:
         """The sensitive cells whose intervals are too narrow."""
@@ -243,24 +286,37 @@ class _Work:
             return []
         mine = np.zeros(self.cells.size, dtype=np.bool_)
         mine[self.adversary.place[own]] = True
-        low, high = self.values.copy(), self.values.copy()
-        for table in self.tables:  # tables that leave what is known as it is
-            if np.array_equal(np.rint(table[mine] * 1e6), np.rint(self.values[mine] * 1e6)):
-                np.fmin(low, table, out=low)
-                np.fmax(high, table, out=high)
-        self.adversary.fix(own, self.problem.values[own].astype(np.float64))
-        outside_low, outside_high = self.low, self.high
-        self.low, self.high = low, high
-        for place in np.flatnonzero(self.primary & ~mine).tolist():
+        barred = np.zeros(self.problem.system.size, dtype=np.bool_)
+        barred[own] = True
+        asked = np.zeros(self.cells.size, dtype=np.bool_)
+        for (place, _), moved in self.moved.items():
+            asked[place] |= moved is None or bool(mine[moved].any())
+        asked &= ~mine
+        if not asked.any():
+            return []
+        outside = self.low, self.high
+        self.low, self.high = self.values.copy(), self.values.copy()
+        self._hold(own)
+        for place in np.flatnonzero(asked).tolist():
             for side in (1, -1):
-                if not self._enough(place, side):
+                if not self._enough(place, side) and not self._see_nearby(place, side, barred):
                     beside, _ = self._extreme(place, side, False)
                     if beside is not None:
                         self._see(beside)
-        answer = self.breaks(group, self.low, self.high, ~mine)
-        self.low, self.high = outside_low, outside_high
+        answer = self.breaks(group, self.low, self.high, asked)
+        self.low, self.high = outside
         self.adversary.release(own)
+        if self.searcher is not None:
+            self.searcher.release(own)
         return answer
+
+    def _hold(self, cells: NDArray[np.int64]) -> None:
+        """Somebody knows these cells."""
+        if self.problem.whole and self.searcher is None:
+            self.searcher = TableAdversary(self.problem.system, self.problem.values, self.suppressed, *self.ends, True)
+        for model in (self.adversary, self.searcher):
+            if model is not None:
+                model.fix(cells, self.problem.values[cells].astype(np.float64))
 
 
 def as_published(values: Numbers, suppressed: Flags) -> Real:

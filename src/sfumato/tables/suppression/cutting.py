@@ -19,9 +19,9 @@ from sfumato.tables.suppression.needs import Need, needs_of
 from sfumato.tables.system import Flags, Real, SuppressionProblem
 
 #: Rounds of the linear and of the integer programme, nodes of one of these, and cuts of one round.
-ROUNDS, WHOLE_ROUNDS, NODES, CUTS = 200, 60, 20_000, 2_000
-#: Rounds of the linear programme in which the bound may stand still once the best pattern is near it.
-_STILL = 40
+ROUNDS, WHOLE_ROUNDS, NODES, CUTS = 200, 60, 5_000, 2_000
+#: Rounds of the linear programme in which the bound may stand nearly still, and the share of it that counts as still.
+_STILL, _SLOW = 20, 1e-4
 #: By how much of the gap a round must raise the bound if the relaxation only guides the heuristic.
 _WORTH = 0.01
 #: What a cell that the relaxation chose fully saves of its weight when the heuristic chooses.
@@ -56,6 +56,7 @@ def solve_with_cuts(
     seconds: float | None,
     extra: list[Need],
     whole_rounds: int = WHOLE_ROUNDS,
+    nodes: int = NODES,
     cycles: bool = True,
     progress: Progress = silent,
 ) -> Bounded:
@@ -63,7 +64,7 @@ def solve_with_cuts(
     work = _Cutting(problem, start, gap, seconds, extra, cycles, progress)
     work.relax(quick=not whole_rounds)
     if whole_rounds and not work.done():
-        work.decide(whole_rounds)
+        work.decide(whole_rounds, nodes)
         work.tidy()
     return work.best
 
@@ -129,7 +130,7 @@ class _Cutting:
             self.progress("cutting", number, ROUNDS)
             self.relaxed = self.master.solve()
             self._raise(self.relaxed.cost)
-            least = _WORTH * (self.best.cost - self.best.bound) if quick else _ROUNDING * abs(bound)
+            least = _WORTH * (self.best.cost - self.best.bound) if quick else _SLOW * abs(bound)
             still = 0 if self.relaxed.cost > bound + least else still + 1
             bound = max(bound, self.relaxed.cost)
             share = np.maximum(self.relaxed.share, self.problem.primary)
@@ -148,7 +149,7 @@ class _Cutting:
         if quick and before is not None and self.best.pattern is before:
             self._offer(self._complete(before))
 
-    def decide(self, rounds: int) -> None:
+    def decide(self, rounds: int, nodes: int) -> None:
         """Integer programmes over the cells that a better pattern may use, cut again wherever one is not safe."""
         for number in range(rounds):
             self.progress("deciding", number, rounds)
@@ -157,7 +158,7 @@ class _Cutting:
             room = self.best.cost - self.base - self.relaxed.cost + _ROUNDING * max(1.0, self.best.cost)
             kept = np.flatnonzero(self.separation.candidates & (self.relaxed.reduced <= room))
             start = self.best.pattern
-            chosen, bound = self.master.solve_whole(kept, start, self.aim / 2, self.left(), NODES)
+            chosen, bound = self.master.solve_whole(kept, start, self.aim / 2, self.left(), nodes)
             self._raise(min(bound, self.best.cost - self.base))
             if chosen is None:
                 return

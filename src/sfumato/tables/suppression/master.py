@@ -39,10 +39,15 @@ class Master:
         """Take in cuts."""
         if not cuts:
             return
-        for cut in cuts:
-            places = self.place[cut.cells]
-            inside = places >= 0
-            self._solver.addRow(cut.least, np.inf, int(inside.sum()), places[inside].astype(np.int32), cut.coefficients[inside])
+        every = np.concatenate([cut.cells for cut in cuts])
+        values = np.concatenate([cut.coefficients for cut in cuts])
+        owner = np.repeat(np.arange(len(cuts)), [cut.cells.size for cut in cuts])
+        inside = self.place[every] >= 0
+        lengths = np.bincount(owner[inside], minlength=len(cuts))
+        starts = (np.cumsum(lengths) - lengths).astype(np.int32)
+        least = np.array([cut.least for cut in cuts])
+        places = self.place[every[inside]].astype(np.int32)
+        self._solver.addRows(len(cuts), least, np.full(len(cuts), np.inf), places.size, starts, places, values[inside])
         self.cuts += cuts
         self._matrix = None
 

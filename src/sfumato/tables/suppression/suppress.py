@@ -16,7 +16,7 @@ from sfumato.core.errors import Infeasible, ParameterError
 from sfumato.core.progress import Progress, silent
 from sfumato.tables.audit.auditing import FEW, Audit, Break, audit
 from sfumato.tables.suppression.completing import complete
-from sfumato.tables.suppression.cutting import WHOLE_ROUNDS, solve_with_cuts
+from sfumato.tables.suppression.cutting import NODES, WHOLE_ROUNDS, solve_with_cuts
 from sfumato.tables.suppression.cycles import Network
 from sfumato.tables.suppression.full import solve_full
 from sfumato.tables.suppression.linear import CheapestDeviation
@@ -32,8 +32,8 @@ METHODS: tuple[str, ...] = get_args(Method)
 _CUTS_FLAT, _CUTS = 30_000, 1_600
 #: Tables whose cost is bounded from below by the relaxation, if another method made the pattern.
 _BOUNDED = 100_000
-#: Rounds of integer programmes for `auto` beyond two dimensions, and nodes of the full programme.
-_AUTO_ROUNDS, _FULL_NODES = 6, 100_000
+#: Rounds of integer programmes for `auto` beyond two dimensions, nodes of one, and nodes of the full programme.
+_AUTO_ROUNDS, _AUTO_NODES, _FULL_NODES = 6, 40, 100_000
 #: How often a pattern is mended before it is given up.
 _MENDED = 12
 
@@ -169,6 +169,7 @@ class _Choice:
             seconds=self.left(),
             extra=extra,
             whole_rounds=rounds,
+            nodes=NODES if self.asked == "cuts" or self.flat else _AUTO_NODES,
             cycles=self.method != "lp",
             progress=self.progress,
         )
