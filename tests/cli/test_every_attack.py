@@ -53,6 +53,7 @@ COMMANDS: dict[str, list[str]] = {
     **{
         name: ["generalised", "-a", name] for name in ("Homogeneity", "BackgroundKnowledge", "ProbabilisticInference", "Skewness")
     },
+    "BlankInference": ["tabled"],
     "Similarity": ["Similarity.json"],
     "PartialKnowledge": ["baskets", "-a", "PartialKnowledge(items=1)"],
     "PseudonymTracking": ["followed", "-a", 'PseudonymTracking(observed=["job"])'],
@@ -90,6 +91,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             promised = ["--guarantee", guarantee] if guarantee else []
             told = ["source.csv", "--schema", "schema.toml", *promised, "--method", method, "--output", name, "--no-ledger"]
             assert run(["protect", *told]) == 0, name
+        assert run(["table", "protect", "people.csv", "--by", "age,job", "--output", "tabled"]) == 0
         described = {**{name: content for name, (content, _) in GAMES.items()}, **BESIDE}
         for name, content in described.items():
             Path(f"{name}.json").write_text(json.dumps({"attack": {"name": name, **PARAMETERS.get(name, {})}, **content}))

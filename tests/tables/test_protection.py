@@ -32,7 +32,7 @@ from sfumato.tables import (
     protect_cube,
     protected_crosstab,
 )
-from sfumato.tables.witnesses import with_witnesses
+from sfumato.tables.published_witnesses import with_witnesses
 from tests.tables.salaries import COLUMNS, COUNTS, NAMES, ROWS, SALARIES, salary_cube
 
 RULES = [MinimumFrequency(3), PPercent(10)]

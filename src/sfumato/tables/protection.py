@@ -27,10 +27,10 @@ from sfumato.tables.audit.auditing import Audit, audit
 from sfumato.tables.cube import TableCube
 from sfumato.tables.promises import BlanksStayOpen
 from sfumato.tables.published import PublishedTable, written
+from sfumato.tables.published_witnesses import with_witnesses
 from sfumato.tables.sensitivity import Sensitive, SensitivityRule, sensitive_cells
 from sfumato.tables.suppression.suppress import Method, Suppression, suppress
 from sfumato.tables.system import SuppressionProblem
-from sfumato.tables.witnesses import with_witnesses
 
 Costs = Literal["value", "count", "contributors"]
 COSTS: tuple[Costs, ...] = ("value", "count", "contributors")

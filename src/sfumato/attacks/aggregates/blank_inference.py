@@ -19,8 +19,8 @@ from sfumato.core.view import Attack, AttackResult, Criterion, View
 from sfumato.measures.risk.success import share, wilson
 from sfumato.tables.audit.auditing import audit
 from sfumato.tables.published import PublishedTable
+from sfumato.tables.published_witnesses import one_filling
 from sfumato.tables.system import SuppressionProblem
-from sfumato.tables.witnesses import one_filling
 
 _MOST_NAMED = 50
 

@@ -23,7 +23,8 @@ from sfumato.measures.risk.success import share, wilson
 
 @dataclass(frozen=True)
 class OwnContribution(Declared):
-    """Every contributor knows what it gave itself; which cells are broken by that depends on the counts alone."""
+    """Every contributor knows what it gave itself; which cells are broken by that depends on the counts alone. A `note`
+    is for whoever reads the file."""
 
     note: Annotated[str | None, "a remark for whoever reads the file"] = None
 

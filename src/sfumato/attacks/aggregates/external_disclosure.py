@@ -19,7 +19,7 @@ from sfumato.measures.risk.success import share, wilson
 
 @dataclass(frozen=True)
 class Outsider(Declared):
-    """Knows the published tables and nothing else."""
+    """Knows the published tables and nothing else; a `note` is for whoever reads the file."""
 
     note: Annotated[str | None, "a remark for whoever reads the file"] = None
 
