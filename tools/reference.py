@@ -155,6 +155,13 @@ def pages() -> list[Page]:
             [*room("dp"), *room("dp.sensitivity", "How much one unit changes a query")],
         ),
         Page(
+            "tables.md",
+            "Aggregate tables",
+            "The room `sf.tables`: cubes, rules of sensitivity, blanks, rounding. "
+            "[What a cell gives away](../tables/sensitivity.md) is where to begin.",
+            [*room("tables")],
+        ),
+        Page(
             "rooms.md",
             "Ledger, cards, keys, errors",
             "The other rooms, and every error.",

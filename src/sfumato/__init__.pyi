@@ -106,6 +106,7 @@ from sfumato import masking as masking
 from sfumato import measures as measures
 from sfumato import report as report
 from sfumato import rules as rules
+from sfumato import tables as tables
 from sfumato import wire as wire
 from sfumato import workflow as workflow
 

@@ -53,6 +53,7 @@ COMMANDS: dict[str, list[str]] = {
     **{
         name: ["generalised", "-a", name] for name in ("Homogeneity", "BackgroundKnowledge", "ProbabilisticInference", "Skewness")
     },
+    "BlankInference": ["tabled"],
     "Similarity": ["Similarity.json"],
     "PartialKnowledge": ["baskets", "-a", "PartialKnowledge(items=1)"],
     "PseudonymTracking": ["followed", "-a", 'PseudonymTracking(observed=["job"])'],
@@ -94,6 +95,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         Path("baskets.dat").write_text("a b c\na b\na c\nb c\n" * 4)
         Path("list.txt").write_text("a, b, c\n")
         assert run(["rules", "hide", "baskets.dat", "--list", "list.txt", "--support", "3", "--output", "hidden"]) == 0
+        assert run(["table", "protect", "people.csv", "--by", "age,job", "--output", "tabled"]) == 0
         described = {**{name: content for name, (content, _) in GAMES.items()}, **BESIDE}
         for name, content in described.items():
             Path(f"{name}.json").write_text(json.dumps({"attack": {"name": name, **PARAMETERS.get(name, {})}, **content}))

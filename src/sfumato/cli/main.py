@@ -21,6 +21,7 @@ from typer.exceptions import Abort, TyperException
 from sfumato.cli import (
     budgets,
     compare,
+    cubes,
     doctor,
     hierarchies,
     house,
@@ -64,6 +65,7 @@ app = typer.Typer(
 )
 inspect.register(app)
 tables.register(app)
+cubes.register(app)
 hierarchies.register(app)
 releases.register(app)
 compare.register(app)

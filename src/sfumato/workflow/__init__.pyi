@@ -2,6 +2,7 @@
 
 from sfumato.core.lazy import Kind
 from sfumato.workflow.contents.baskets import Baskets as Baskets
+from sfumato.workflow.contents.cube import Cube as Cube
 from sfumato.workflow.contents.private_result import PrivateResult as PrivateResult
 from sfumato.workflow.contents.rows import Rows as Rows
 from sfumato.workflow.contents.stored_rows import StoredRows as StoredRows
