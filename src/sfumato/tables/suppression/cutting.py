@@ -21,7 +21,7 @@ from sfumato.tables.system import Flags, Real, SuppressionProblem
 #: Rounds of the linear and of the integer programme, nodes of one of these, and cuts of one round.
 ROUNDS, WHOLE_ROUNDS, NODES, CUTS = 200, 60, 5_000, 2_000
 #: Rounds of the linear programme in which the bound may stand nearly still, and the share of it that counts as still.
-_STILL, _SLOW = 20, 1e-4
+_STILL, _SLOW = 40, 1e-6
 #: By how much of the gap a round must raise the bound if the relaxation only guides the heuristic.
 _WORTH = 0.01
 #: What a cell that the relaxation chose fully saves of its weight when the heuristic chooses.
