@@ -68,6 +68,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         starting,
         swapping,
         synthesis,
+        tables,
     )
 
     groups: list[Callable[[], Iterator[Case]]] = [
@@ -81,6 +82,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         masking.cases,
         swapping.cases,
         linkage.cases,
+        tables.cases,
         lambda: sessions.cases(folder),
         lambda: large.cases(folder),
     ]
