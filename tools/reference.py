@@ -127,6 +127,13 @@ def pages() -> list[Page]:
             ],
         ),
         Page(
+            "rules.md",
+            "Itemsets and rules",
+            "Mining baskets and hiding what is derived from them: `sf.rules.hide(baskets, itemsets, support)`. "
+            "[Hiding rules](../hiding-rules.md) says which method to take.",
+            [*room("rules")],
+        ),
+        Page(
             "attacks.md",
             "Attacks",
             "What an adversary does and knows: `sf.attack(folder)`, or `attack.run(view, knowledge)`. "

@@ -29,6 +29,7 @@ MOST = {
     "dp": 22,
     "anonymity": 0,
     "masking": 3,
+    "rules": 0,
     "tables": 9,  # the solver of highspy has no types
     "attacks": 2,
     "report": 0,

@@ -87,6 +87,8 @@ def outputs() -> Iterator[tuple[str, View[Any, Any]]]:
     yield "extremes", View([attacks.Extreme("age", 40)], None)
     yield "a version", View(attacks.MeanVersion([1.0], 3), None)
     yield "ratings", View(attacks.Ratings([0, 1], [0, 1]), None)
+    below = {"claims": [{"guarantee": "Hidden", "parameters": {"support": 2}}]}
+    yield "baskets", View(sf.data.Transactions.of([["a", "b"], ["a"], ["b"]]), None, below)
     yield "cells", View(attacks.ShownCells(["a", "b"], [1, 5], [3.0, 20.0]), None)
     yield "a table with blanks", View(table_with_blanks(), None)
     yield "a model", View(attacks.AnsweredModel(np.array(["no", "yes"])), None)

@@ -15,6 +15,7 @@ from sfumato.attacks.outputs.model_differencing import EarlierVersion as Earlier
 from sfumato.attacks.aggregates.external_disclosure import ExternalDisclosure as ExternalDisclosure
 from sfumato.attacks.outputs.answer_intersection import Extreme as Extreme
 from sfumato.attacks.tables.background import Facts as Facts
+from sfumato.attacks.outputs.guess_hidden import GuessHidden as GuessHidden
 from sfumato.attacks.tables.homogeneity import Homogeneity as Homogeneity
 from sfumato.attacks.several.intersection import Intersection as Intersection
 from sfumato.attacks.tables.known_algorithm import KnownAlgorithm as KnownAlgorithm

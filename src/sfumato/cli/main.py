@@ -32,6 +32,7 @@ from sfumato.cli import (
     query,
     refute,
     releases,
+    rules,
     signals,
     tables,
 )
@@ -70,6 +71,7 @@ releases.register(app)
 compare.register(app)
 query.register(app)
 publish.register(app)
+rules.register(app)
 budgets.register(ledger.register(app))
 refute.register(app)
 keys.register(app)
