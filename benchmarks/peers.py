@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks import adult, measuring, sessions
+from benchmarks import adult, itemsets, measuring, sessions
 from benchmarks.adult import NoData
 from benchmarks.harness import HEADER, Case, all_threads, line, measure, one_thread, row, summary, write
 from benchmarks.run import warm
@@ -27,6 +27,7 @@ PLACE = Path(__file__).with_name(".peers")
 RESULTS = Path(__file__).with_name("peers.json")
 ROWS = 30_162
 TASKS = Path(__file__).with_name("peer_tasks.py")
+ITEMSET_TASKS = Path(__file__).with_name("itemset_peers.py")
 STOP_AFTER_S = 300.0
 #: The names by which pyCANON offers the measures of `measuring.guarantees`, in that order.
 PYCANON = (
@@ -45,6 +46,8 @@ PYCANON = (
 #: What is installed for a peer.
 PACKAGES = {
     "anjana": ("anjana",),
+    "mlxtend": ("mlxtend",),
+    "pyfim": ("pyfim",),
     "anonypy": ("anonypy", "pandas>=2.2,<3"),  # it does not say that it needs pandas
     "opendp": ("opendp[polars]==0.16", "polars==1.36.1"),  # the plans of other versions cannot be read
     "smartnoise": ("smartnoise-sql==1.0.10", "opendp<0.15", "pandas<3", "pyarrow"),
@@ -194,6 +197,42 @@ def smartnoise() -> Iterator[Case]:
     yield _question("SmartNoise, ten million rows", "smartnoise", "", bar=1 / 15, repeats=1, note=note)
 
 
+class ItemsetPeer(Peer):
+    """Mining a basket file; each call is a process of its own that reports its CPU seconds."""
+
+    def __init__(self, name: str) -> None:
+        place = itemsets.folder() / "retail.dat"
+        self._command = [environment(name), str(ITEMSET_TASKS), name, str(place), str(itemsets.SUPPORT)]
+        self.said = {}
+
+
+def pyfim() -> Iterator[Case]:
+    """Frequent itemsets of retail, beside the C of pyfim."""
+    yield _itemsets("pyfim", 1.5)
+
+
+def mlxtend() -> Iterator[Case]:
+    """Frequent itemsets of retail, beside mlxtend over a table that is there already."""
+    yield _itemsets("mlxtend", 0.05)
+
+
+def _itemsets(name: str, bar: float) -> Case:
+    from sfumato.rules.mining import mine
+
+    peer = ItemsetPeer(name)
+    return Case(
+        f"{name}, frequent itemsets of retail at 0.5 %",
+        lambda data: mine(data, itemsets.SUPPORT),
+        unit="s",
+        peer=peer,
+        peer_reports=True,
+        bar=bar,
+        prepare=itemsets.retail,
+        remark=lambda mined: peer.remark(f"itemsets {len(mined):,}"),
+        repeats=3,
+    )
+
+
 def _question(title: str, name: str, argument: str, *, bar: float, repeats: int, note: str) -> Case:
     peer = QueryPeer(environment(name), name, _visits(), argument)
     told: dict[str, Any] = {}
@@ -231,7 +270,7 @@ def _found(outcome: Any) -> str:
     return f"rows {details['records'] - details['suppressed']:,}, classes {details['classes']:,}"
 
 
-PEERS: tuple[Callable[[], Iterator[Case]], ...] = (pycanon, anjana, anonypy, opendp, smartnoise)
+PEERS: tuple[Callable[[], Iterator[Case]], ...] = (pycanon, anjana, anonypy, pyfim, mlxtend, opendp, smartnoise)
 
 
 def main(arguments: list[str] | None = None) -> int:

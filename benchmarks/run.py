@@ -54,6 +54,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         comparing,
         counting,
         defaults,
+        itemsets,
         large,
         linkage,
         masking,
@@ -83,6 +84,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         swapping.cases,
         linkage.cases,
         tables.cases,
+        itemsets.cases,
         lambda: sessions.cases(folder),
         lambda: large.cases(folder),
     ]
@@ -92,6 +94,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         groups.append(comparing.cases)
         groups.append(linkage.long_cases)
         groups.append(cells.cases)
+        groups.append(itemsets.long_cases)
         groups.append(lambda: large.long_cases(folder))
         groups.append(lambda: large.engine_cases(folder))
         groups.append(lambda: queries.long_cases(folder))

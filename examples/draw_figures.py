@@ -22,10 +22,19 @@ MASKS = (
 
 
 def main() -> None:
-    """The trade-off map of the README and the risk-utility map."""
+    """The trade-off map of the README, the risk-utility map and the map of methods of hiding."""
     FIGURES.mkdir(parents=True, exist_ok=True)
     (FIGURES / "tradeoff.svg").write_text(tradeoff_map(), encoding="utf-8")
     (FIGURES / "risk-utility.svg").write_text(risk_utility_map(), encoding="utf-8")
+    (FIGURES / "hiding-map.svg").write_text(hiding_map(), encoding="utf-8")
+
+
+def hiding_map() -> str:
+    """Methods of hiding three itemsets in sixty small baskets."""
+    goods = ("apples", "bread", "butter", "coffee", "eggs", "flour", "milk", "tea")
+    rows = [[x for j, x in enumerate(goods) if (i * i * (j + 2) + i * (2 * j + 3) + j * j) % 11 < 5] for i in range(60)]
+    hidden = sf.Hidden([["apples", "bread"], ["butter", "coffee"], ["eggs", "flour", "milk"]], 9)
+    return sf.workflow.compare_hiding(sf.data.Transactions.of(rows), hidden, seed=1).map()
 
 
 def risk_utility_map() -> str:

@@ -127,6 +127,13 @@ def pages() -> list[Page]:
             ],
         ),
         Page(
+            "rules.md",
+            "Itemsets and rules",
+            "Mining baskets and hiding what is derived from them: `sf.rules.hide(baskets, itemsets, support)`. "
+            "[Hiding rules](../hiding-rules.md) says which method to take.",
+            [*room("rules")],
+        ),
+        Page(
             "attacks.md",
             "Attacks",
             "What an adversary does and knows: `sf.attack(folder)`, or `attack.run(view, knowledge)`. "
@@ -146,6 +153,13 @@ def pages() -> list[Page]:
             "The room `sf.dp`: mechanisms, sensitivities, accounting, private algorithms, refutation. "
             "[Questions in SQL](../dp/sql.md) is where most people begin.",
             [*room("dp"), *room("dp.sensitivity", "How much one unit changes a query")],
+        ),
+        Page(
+            "tables.md",
+            "Aggregate tables",
+            "The room `sf.tables`: cubes, rules of sensitivity, blanks, rounding. "
+            "[What a cell gives away](../tables/sensitivity.md) is where to begin.",
+            [*room("tables")],
         ),
         Page(
             "rooms.md",

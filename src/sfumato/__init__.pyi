@@ -35,6 +35,7 @@ from sfumato.core.guarantees.likeness import DeltaDisclosure as DeltaDisclosure
 from sfumato.core.guarantees.population import DeltaPresence as DeltaPresence
 from sfumato.core.guarantees.l_diversity import DistinctLDiversity as DistinctLDiversity
 from sfumato.core.guarantees.l_diversity import EntropyLDiversity as EntropyLDiversity
+from sfumato.core.guarantees.hidden import Hidden as Hidden
 from sfumato.core.guarantees.k_anonymity import KAnonymity as KAnonymity
 from sfumato.core.guarantees.base import Knowledge as Knowledge
 from sfumato.core.guarantees.population import KMap as KMap
@@ -104,6 +105,8 @@ from sfumato import lessons as lessons
 from sfumato import masking as masking
 from sfumato import measures as measures
 from sfumato import report as report
+from sfumato import rules as rules
+from sfumato import tables as tables
 from sfumato import wire as wire
 from sfumato import workflow as workflow
 

@@ -175,7 +175,7 @@ def test_the_best_node_on_average_is_that_of_an_exhaustive_search(table: People,
     try:
         outcome = sf.Lattice(share).run(table.microdata(), promises)
     except Infeasible:
-        assert least is None
+        assert least is None or any(getattr(each, "k", 1) > table.table.num_rows for each in promises)
         return
     assert least is not None and outcome.details["loss"] == pytest.approx(fewest, abs=1e-12)
     assert outcome.details["loss"] - outcome.details["gap"] <= least + 1e-12

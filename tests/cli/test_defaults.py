@@ -52,7 +52,7 @@ def test_a_release_is_signed_and_entered_as_the_file_says(place: Path, capsys: p
     assert capsys.readouterr().err == 'from sfumato.toml: ledger = "book.db", key = "mine.key"\n'  # once
     assert (place / "book.db").is_file() and not (place / "sfumato-ledger.db").exists()
     assert (place / "out" / "public" / "signature.json").is_file()
-    assert told(["verify", "out"], capsys)["defaults"] == {"file": "sfumato.toml", "ledger": "book.db"}
+    assert "defaults" not in told(["verify", "out"], capsys), "a release of somebody else is in a ledger of theirs"
     assert told(["ledger", "releases"], capsys)["releases"] and run(["ledger", "verify"]) == 0
 
 

@@ -53,6 +53,7 @@ COMMANDS: dict[str, list[str]] = {
     **{
         name: ["generalised", "-a", name] for name in ("Homogeneity", "BackgroundKnowledge", "ProbabilisticInference", "Skewness")
     },
+    "BlankInference": ["tabled"],
     "Similarity": ["Similarity.json"],
     "PartialKnowledge": ["baskets", "-a", "PartialKnowledge(items=1)"],
     "PseudonymTracking": ["followed", "-a", 'PseudonymTracking(observed=["job"])'],
@@ -64,6 +65,7 @@ COMMANDS: dict[str, list[str]] = {
     "MicroaggregationIntersection": ["averaged", "--with", "people.csv", "--aligned", "-a", "MicroaggregationIntersection"],
     "NoiseLikelihood": ["noisy", "--with", "people.csv", "--aligned", "-a", "NoiseLikelihood"],
     "PramPosterior": ["changed", "--with", "people.csv", "--aligned", "-a", "PramPosterior"],
+    "GuessHidden": ["hidden", "--itemsets", "hidden/owner/itemsets.json"],
     **{name: [GAME.format(name)] for name, kind in every("attack").items() if issubclass(kind, OutputAttack)},
 }
 #: Run without --json too: one attack of each way of being run.
@@ -90,6 +92,10 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
             promised = ["--guarantee", guarantee] if guarantee else []
             told = ["source.csv", "--schema", "schema.toml", *promised, "--method", method, "--output", name, "--no-ledger"]
             assert run(["protect", *told]) == 0, name
+        Path("baskets.dat").write_text("a b c\na b\na c\nb c\n" * 4)
+        Path("list.txt").write_text("a, b, c\n")
+        assert run(["rules", "hide", "baskets.dat", "--list", "list.txt", "--support", "3", "--output", "hidden"]) == 0
+        assert run(["table", "protect", "people.csv", "--by", "age,job", "--output", "tabled"]) == 0
         described = {**{name: content for name, (content, _) in GAMES.items()}, **BESIDE}
         for name, content in described.items():
             Path(f"{name}.json").write_text(json.dumps({"attack": {"name": name, **PARAMETERS.get(name, {})}, **content}))
@@ -139,6 +145,7 @@ def test_the_manual_says_of_every_attack_how_it_is_run() -> None:
         saying("register"),
         saying("register", "truth"),
         saying("earlier"),
+        saying("itemsets"),
         set(kinds) - set(on_tables),
     ]
     assert set.union(*rows_of_the_manual()) == set(names("attack"))

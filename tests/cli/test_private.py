@@ -498,7 +498,7 @@ def test_a_question_without_declared_types_is_refused_without_guessing_them(
     told = capsys.readouterr().err
     assert "the type of 'sex' is not declared" in told and 'for instance type = "integer"' not in told
     assert run(["query", "SELECT COUNT(*) AS n FROM t", *asked]) == 2
-    assert "the type of any column, and rows are read by one, is not declared" in capsys.readouterr().err
+    assert "no column has a declared type, and rows are counted by reading one" in capsys.readouterr().err
 
 
 def test_the_check_that_a_private_result_proposes_can_be_typed(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "DeltaPresence": {"minimum": 0, "maximum": 1},
     "DistinctLDiversity": {"l": 2, "attribute": "ill"},
     "EntropyLDiversity": {"l": 1.5, "attribute": "ill"},
+    "Hidden": {"itemsets": (("a", "b"),), "support": 2, "confidence": 0.5, "rules": ((("a",), ("b",)),)},
     "KAnonymity": {"k": 2, "knowledge": sf.Knowledge(attributes=("age",))},
     "KMap": {"k": 2},
     "KMapByModel": {"k": 3, "sampling_fraction": 0.1},

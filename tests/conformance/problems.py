@@ -160,7 +160,8 @@ GUARANTEES: Mapping[str, Maker] = {
     "AverageRisk": lambda draw, values: AverageRisk(draw(st.sampled_from([0.21, 0.34, 0.51, 0.76, 1.0]))),
     "KMapByModel": lambda draw, values: KMapByModel(draw(st.integers(1, 12)), draw(st.sampled_from([0.05, 0.3, 1.0]))),
     "UniquenessByModel": lambda draw, values: UniquenessByModel(
-        draw(st.sampled_from([0.0, 0.11, 0.4])), draw(st.sampled_from([0.05, 0.3, 1.0]))
+        draw(st.sampled_from([0.0, 0.11, 0.4])),
+        draw(st.sampled_from([0.06, 0.3, 1.0])),  # 0.05 ties with 1 - confidence
     ),
     "DeltaPresence": lambda draw, values: DeltaPresence(
         draw(st.sampled_from([0.0, 0.0, 0.2])), draw(st.sampled_from([0.4, 0.6, 0.9, 1.0]))

@@ -72,6 +72,11 @@ def tables() -> Iterator[tuple[str, View[Any, Any], Mapping[str, Any]]]:
         yield name, view, {"register": FEW, "truth": np.arange(60), "earlier": (view,)}
 
 
+def table_with_blanks() -> sf.tables.PublishedTable:
+    grid = sf.tables.TableCube.from_cells({("a",): 1, ("b",): 2, ("c",): 4}, [sf.tables.Dimension.flat("x", "abc")]).grid
+    return sf.tables.PublishedTable(grid, None, 0, np.array([7, 0, 0, 4]), np.array([False, True, True, False]))
+
+
 def outputs() -> Iterator[tuple[str, View[Any, Any]]]:
     yield "numbers", View([1.0, 2.0], None)
     yield "rows", View(np.ones((2, 3)), None)
@@ -82,6 +87,10 @@ def outputs() -> Iterator[tuple[str, View[Any, Any]]]:
     yield "extremes", View([attacks.Extreme("age", 40)], None)
     yield "a version", View(attacks.MeanVersion([1.0], 3), None)
     yield "ratings", View(attacks.Ratings([0, 1], [0, 1]), None)
+    below = {"claims": [{"guarantee": "Hidden", "parameters": {"support": 2}}]}
+    yield "baskets", View(sf.data.Transactions.of([["a", "b"], ["a"], ["b"]]), None, below)
+    yield "cells", View(attacks.ShownCells(["a", "b"], [1, 5], [3.0, 20.0]), None)
+    yield "a table with blanks", View(table_with_blanks(), None)
     yield "a model", View(attacks.AnsweredModel(np.array(["no", "yes"])), None)
 
 

@@ -14,7 +14,7 @@ import pytest
 from sfumato.core import registry
 from sfumato.core.declared import Declared, declarations
 
-ROOMS = ("core", "wire", "measures", "dp", "anonymity", "masking", "attacks")
+ROOMS = ("core", "wire", "measures", "dp", "anonymity", "masking", "rules", "attacks")
 
 
 def _classes() -> Iterator[type[Any]]:

@@ -137,6 +137,8 @@ def test_the_kinds_are_those_that_rooms_bring() -> None:
         "mechanism",
         "algorithm",
         "content",
+        "result",
+        "hiding",
     }
 
 

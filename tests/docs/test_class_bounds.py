@@ -52,7 +52,15 @@ def effective(part: np.ndarray) -> float:
 
 @given(counts, st.integers(1, VALUES + 1))
 def test_distinct(given_counts: Counts, least: int) -> None:
-    holds_as_a_bound(class_checks.distinct, given_counts, lambda part: np.count_nonzero(part) >= least, least)
+    holds_as_a_bound(class_checks.distinct, given_counts, lambda part: np.count_nonzero(part) >= least, 0, least)
+
+
+@given(counts, st.integers(1, VALUES))
+def test_distinct_where_one_column_counts_values_of_one_record(given_counts: Counts, least: int) -> None:
+    def keeps(part: np.ndarray) -> bool:
+        return bool(np.count_nonzero(part[:-1]) + part[-1] >= least)
+
+    holds_as_a_bound(class_checks.distinct, given_counts, keeps, 1, least)
 
 
 @given(counts, st.sampled_from([1.1, 1.5, 1.9, 2.3, 2.9, 3.3, 3.7]))

@@ -152,6 +152,8 @@ def test_the_figures_can_be_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None
     for name in ("tradeoff", "risk-utility"):
         drawn = (ROOT / "docs" / "figures" / f"{name}.svg").read_text("utf-8")
         assert "<svg" in drawn[:500] and "<script" not in drawn
+    hiding = (ROOT / "docs" / "figures" / "hiding-map.svg").read_text("utf-8")
+    assert told.search(module["hiding_map"]())[1] == told.search(hiding)[1] and "<script" not in hiding  # type: ignore[index]
     fresh_map, kept = module["risk_utility_map"](), drawn
     assert told.search(fresh_map)[1] == told.search(kept)[1]  # type: ignore[index]
 

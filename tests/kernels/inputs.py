@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from tests.kernels import attack_inputs, linkage_inputs, microaggregation_inputs, swapping_inputs
+from tests.kernels import attack_inputs, itemset_inputs, linkage_inputs, microaggregation_inputs, swapping_inputs
 
 COUNTS = st.one_of(
     st.integers(0, 4),
@@ -47,7 +47,7 @@ def too_few(draw: DrawFn) -> tuple[Any, ...]:
 @st.composite
 def distinct(draw: DrawFn) -> tuple[Any, ...]:
     width = draw(st.integers(1, 5))
-    return draw(totals(width)), 3, width, draw(st.integers(1, 6))
+    return draw(totals(width)), 3, width, draw(st.integers(0, 1)), draw(st.integers(1, 6))
 
 
 @st.composite
@@ -288,6 +288,7 @@ INPUTS: dict[str, Callable[[], SearchStrategy[tuple[Any, ...]]]] = {
     "farthest": nearest,
     "farthest_in_blocks": microaggregation_inputs.farthest,
     "farthest_in_shell": microaggregation_inputs.shell,
+    "frequent_sets": itemset_inputs.frequent,
     "group_at_top": group_at_top,
     "group_keys": group_keys,
     "grow_tree": linkage_inputs.grown,
@@ -298,6 +299,7 @@ INPUTS: dict[str, Callable[[], SearchStrategy[tuple[Any, ...]]]] = {
     "nearest_wrong": attack_inputs.searched,
     "optimal_groups": microaggregation_inputs.ascending,
     "ordered_closeness": ordered_closeness,
+    "pair_counts": itemset_inputs.coded,
     "raise_bounds": raise_bounds,
     "rank_within": linkage_inputs.ranked,
     "recursive": recursive,
@@ -310,6 +312,7 @@ INPUTS: dict[str, Callable[[], SearchStrategy[tuple[Any, ...]]]] = {
     "split_off": split_off,
     "spatial_order": microaggregation_inputs.order,
     "stable_order": swapping_inputs.values,
+    "tid_bits": itemset_inputs.coded,
     "too_few": too_few,
     "window_partners": swapping_inputs.window,
 }

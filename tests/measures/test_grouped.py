@@ -165,7 +165,7 @@ def _units(rows: pa.Table, columns: list[str]) -> UnitsOfClasses:
     for key, person in zip(
         zip(*(rows[name].to_pylist() for name in columns), strict=True), rows["person"].to_pylist(), strict=True
     ):
-        units.setdefault(key, set()).add(person)
+        units.setdefault(key, set()).update({person} - {None})  # a record without a name is nobody's
     listed = sorted(units, key=repr)
     classes = {name: pa.array([key[i] for key in listed], pa.string()) for i, name in enumerate(columns)}
     return UnitsOfClasses(pa.table(classes), np.array([len(units[key]) for key in listed], dtype=np.int64))

@@ -96,7 +96,13 @@ def test_rows_of_a_mask_are_records_whatever_the_owner_declares() -> None:
         (
             sf.RecursiveLDiversity(2, 2, "job"),
             1.0,
-            "In this table, where a class is all records with the same age, sex and region, in every class the most",
+            "the most frequent value of job has fewer than 2 times as many as all values from the 2nd most frequent on together",
+        ),
+        (sf.DeltaDisclosure(1, "job"), 0.9, "is less than 2.719 times as frequent, and less than 2.719 times as rare, among"),
+        (
+            sf.RecursiveLDiversity(2, 2, "job", protected_values=("clerk",)),
+            1.0,
+            "In this table, where a class is all records with the same age, sex and region, in every class with a protected",
         ),
     ],
 )
@@ -270,7 +276,10 @@ def test_a_quasi_identifier_that_no_promise_supposes_known_is_named() -> None:
     certificate = stated(narrow, schema={"unit": "record"})
     assert lead(certificate).state == "warn" and any("'region' may be known to others" in each for each in weakening(certificate))
     both = stated(narrow, claimed(sf.KAnonymity(2), 2), schema={"unit": "record"})
-    assert not any("may be known to others" in each for each in weakening(both))
+    assert not any("may be known to others" in each or "together" in each for each in weakening(both))
+    other = claimed(sf.KAnonymity(5, Knowledge(attributes=("region",))), 5)
+    apart = weakening(stated(narrow, other, schema={"unit": "record"}, composition={}))
+    assert any("no promise supposes that 'age', 'sex' and 'region' are known together" in each for each in apart)
 
 
 def test_words_of_the_owner_are_quoted_in_the_sentence() -> None:

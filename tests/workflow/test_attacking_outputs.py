@@ -19,6 +19,8 @@ SUBSETS = DRAW.integers(0, 2, (160, 32))
 PEOPLE = DRAW.random((400, 300)) < DRAW.random(300)
 MEMBERS, OTHERS, REFERENCE = PEOPLE[:50].astype(float), PEOPLE[50:100].astype(float), PEOPLE[100:].astype(float)
 
+#: Three cells of the table of salaries, which the attacks on aggregate tables break.
+SALARIES = {"cells": ["M1, P1", "M2, P3", "M3, P5"], "counts": [2, 1, 5], "totals": [360, 22, 363]}
 GAMES: dict[str, tuple[dict[str, Any], float]] = {
     "Reconstruction": (
         {"published": (SUBSETS @ BITS).tolist(), "knowledge": {"members": SUBSETS.tolist(), "truth": BITS.tolist()}},
@@ -49,6 +51,10 @@ GAMES: dict[str, tuple[dict[str, Any], float]] = {
         },
         1.0,
     ),
+    "ExternalDisclosure": ({"published": SALARIES, "knowledge": {}}, 1 / 3),
+    "ContributorDisclosure": ({"published": SALARIES, "knowledge": {}}, 1 / 2),
+    "LargeContributor": ({"published": SALARIES, "knowledge": {"largest": [200, 22, 350]}}, 1 / 2),
+    "TableDifferencing": ({"published": SALARIES, "knowledge": {"counts": [2, 1, 6], "totals": [360, 22, 400]}}, 1 / 3),
     "OutlierInference": (
         {
             "published": [60.0],

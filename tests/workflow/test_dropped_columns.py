@@ -207,4 +207,7 @@ def test_a_difference_is_held_against_the_release_that_shows_it(tmp_path: Path) 
         made = released(tmp_path, rows, {"z": Column(role="quasi", type="string", hierarchy=spec), "s": "sensitive"}, k)
     finding = made.certificate.composition["finding"]
     assert "singles out a group smaller than any class of the release that it is in, 5 people in all" in finding
-    assert "as few as 9 records, and the smallest class of one release alone has 2 records" in finding
+    assert (
+        "as few as 9 records, and the smallest group of one release alone, alike in what counts as known, has 2 records"
+        in finding
+    )

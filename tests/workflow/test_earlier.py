@@ -51,7 +51,9 @@ def test_an_earlier_release_is_laid_over_the_new_one(tmp_path: Path) -> None:
     assert second.details["composition"]["people counted in the original"].startswith("1 earlier release")
     left, alone = (found["details"][name] for name in ("worst_remaining_group", "worst_group_alone"))
     said = (
-        f"instead of {alone} in the weakest" if left < alone else f"the smallest class of one release alone has {alone} records"
+        f"instead of {alone} in the weakest"
+        if left < alone
+        else f"the smallest group of one release alone, alike in what counts as known, has {alone} records"
     )
     assert f"as few as {left} records, " in found["finding"] and said in found["finding"]
     assert "1 earlier release of this dataset" in found["finding"]

@@ -22,6 +22,8 @@ FILE = "sfumato.toml"
 #: Keys of the file, and the parameter of a command that each is the default of.
 PARAMETERS: Mapping[str, str] = {"dataset": "dataset", "ledger": "ledger", "key": "sign"}
 _MEANINGS = {"dataset": "the id of a dataset", "ledger": "the ledger's file or URL", "key": "the file of a signing key"}
+#: What commands do not take from the file: a release of somebody else is entered in a ledger of theirs.
+_NOT_FOR = {"verify": frozenset({"ledger"})}
 _MOST_BYTES = 64_000
 _LONGEST = 4096
 
@@ -29,12 +31,13 @@ _LONGEST = 4096
 class Defaults(Mapping[str, str]):
     """The defaults by the names of parameters; the file is read when the first of them is asked for."""
 
-    def __init__(self, *, resilient: bool = False) -> None:
+    def __init__(self, command: str | None = None, *, resilient: bool = False) -> None:
         self._read: Mapping[str, str] | None = {} if resilient else None  # completion never fails because of a file
+        self._left_out = _NOT_FOR.get(command or "", frozenset())
 
     def __getitem__(self, name: str) -> str:
         key = next(key for key, parameter in PARAMETERS.items() if parameter == name) if name in PARAMETERS.values() else None
-        if key is None:
+        if key is None or key in self._left_out:
             raise KeyError(name)
         if self._read is None:
             self._read = load()

@@ -84,7 +84,9 @@ class Command(_Helped, TyperCommand):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Library = None, **extra: Library) -> Library:
         """Options that nobody typed come from `sfumato.toml`, where they are named there."""
-        extra.setdefault("default_map", defaults.Defaults(resilient=bool(extra.get("resilient_parsing"))))
+        under = "" if parent is None or parent.parent is None else f"{parent.info_name} "
+        resilient = bool(extra.get("resilient_parsing"))
+        extra.setdefault("default_map", defaults.Defaults(f"{under}{info_name}", resilient=resilient))
         return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: Library) -> Library:

@@ -21,6 +21,7 @@ from typer.exceptions import Abort, TyperException
 from sfumato.cli import (
     budgets,
     compare,
+    cubes,
     doctor,
     hierarchies,
     house,
@@ -31,6 +32,7 @@ from sfumato.cli import (
     query,
     refute,
     releases,
+    rules,
     signals,
     tables,
 )
@@ -63,11 +65,13 @@ app = typer.Typer(
 )
 inspect.register(app)
 tables.register(app)
+cubes.register(app)
 hierarchies.register(app)
 releases.register(app)
 compare.register(app)
 query.register(app)
 publish.register(app)
+rules.register(app)
 budgets.register(ledger.register(app))
 refute.register(app)
 keys.register(app)

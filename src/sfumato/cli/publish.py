@@ -11,7 +11,7 @@ from sfumato.cli.dry_run import Draft, DryRun, print_cost_of_artefact, refuse_dr
 from sfumato.cli.help import PUBLISH, add
 from sfumato.cli.keys import propose
 from sfumato.cli.ledger import DEFAULT, Place, ledger_name
-from sfumato.cli.output import Json, Quiet, StrictlyMade, answer, conclude, shown_progress
+from sfumato.cli.output import Json, Quiet, StrictlyMade, answer, complain, conclude, shown_progress
 from sfumato.cli.query import (
     NOTHING,
     Analyst,
@@ -32,6 +32,7 @@ from sfumato.core.owner_files import parse_toml
 from sfumato.core.plain_data import PlainDict
 
 if TYPE_CHECKING:
+    from sfumato.data.schema import Schema as Description
     from sfumato.dp.session import Session
 
 
@@ -92,21 +93,22 @@ def publish(
     if dry_run:
         print_cost_of_artefact(session.release_cost(algorithm), session, ledger, json)
         return
-    if strict:
-        _refuse_what_is_warned_about(session, seed)
+    _say_what_is_warned_about(session, seed, people.schema, strict=strict)
     with shown_progress(json, quiet) as progress:
         outcome = session.release(algorithm, for_owner=True, progress=progress)
     release = publish_outcome(session, outcome, output, format, sign, overwrite)
     _print_release(release, session.remaining(), output, ledger, sign, json, strict)
 
 
-def _refuse_what_is_warned_about(session: Session, seed: object) -> None:
-    """Before the charge: a seed, and earlier charges that the loss does not cover, weaken whatever is made."""
-    from sfumato.report.headline import DEMONSTRATION, Headline, refuse_all_but_kept
+def _say_what_is_warned_about(session: Session, seed: object, schema: Description, *, strict: bool) -> None:
+    """Before the charge: a seed, earlier charges that the loss does not cover, and roles that nobody confirmed."""
+    from sfumato.report.headline import DEMONSTRATION, Headline, refuse_all_but_kept, unread
 
     earlier = [] if session.ledger is None else map(str, session.ledger.not_covered(session.dataset))
-    weaknesses = [*([] if seed is None else [DEMONSTRATION]), *earlier]
-    refuse_all_but_kept(Headline.of("kept", "", weaknesses))
+    if strict:
+        refuse_all_but_kept(Headline.of("kept", "", [*([] if seed is None else [DEMONSTRATION]), *earlier, *unread(schema)]))
+    for warning in unread(schema):
+        complain(f"warning: {warning}")
 
 
 def _print_release(release: Any, left: Any, output: str, ledger: str, sign: str | None, json: bool, strict: bool) -> None:

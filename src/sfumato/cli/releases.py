@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
         "sfumato verify out",
         "sfumato verify out --original people.csv --ledger sfumato-ledger.db --strict",
         "sfumato verify out --public-key signing.key.pub",
+        "sfumato verify out --itemsets out/owner/itemsets.json",
         task=CHECK,
     )
     add(
@@ -31,15 +32,22 @@ def register(app: typer.Typer) -> None:
         "sfumato attack out",
         "sfumato attack out --with people.csv",
         "sfumato attack out --earlier last-year",
+        "sfumato attack out --itemsets out/owner/itemsets.json",
         "sfumato attack out --with people.csv --attack 'Minimality(value=\"HIV\")'",
         task=CHECK,
     )
+
+
+Itemsets = Annotated[
+    str | None, typer.Option("--itemsets", help="The owner's list of what was hidden in baskets (owner/itemsets.json).")
+]
 
 
 def verify(
     folder: Annotated[str, typer.Argument(help="The folder of the release.")],
     original: Annotated[str | None, typer.Option("--original", help="The table it was made from.")] = None,
     population: Annotated[str | None, typer.Option("--population", help="The population it compares with.")] = None,
+    itemsets: Itemsets = None,
     public_key: Annotated[
         str | None, typer.Option("--public-key", help="The owner's public key (ed25519:…) or its file.")
     ] = None,
@@ -69,6 +77,7 @@ def verify(
         folder,
         original=original,
         population=population,
+        itemsets=itemsets,
         public_key=public_key,
         ledger=ledger,
         allow_demonstration=allow_demonstration,
@@ -123,6 +132,7 @@ def attack(
         typer.Option("--data", help="Where the rows of a release are that was published into a database: its URL or file."),
     ] = None,
     data_table: Annotated[str | None, typer.Option("--data-table", help="The table of --data.")] = None,
+    itemsets: Itemsets = None,
     strict: Strict = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -141,7 +151,7 @@ def attack(
     from sfumato.workflow.verifying.verify import certificate_of
 
     if folder.endswith(".json"):
-        if register or schema or table or earlier or only or aligned or key or data or data_table or reading:
+        if register or schema or table or earlier or only or aligned or key or data or data_table or itemsets or reading:
             raise Misuse("a file that describes an attack must hold everything about it; leave the options out")
         _conclude({"file": folder}, [attack_outputs(folder)], None, json, strict)
         return
@@ -164,6 +174,7 @@ def attack(
             reading=reading,
             earlier=earlier or (),
             only=only or (),
+            knowledge={} if itemsets is None else {"itemsets": itemsets},
             aligned=aligned,
             key=key,
             data=data,

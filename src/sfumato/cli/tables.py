@@ -245,12 +245,12 @@ def _with_columns(recipe: Recipe, said: Called) -> Recipe:
 def _warn_before(recipe: Recipe) -> None:
     """What is known to be missing before the long work: sensitive columns about which nothing is promised, roles unread."""
     from sfumato.data.schema import Schema as Description
-    from sfumato.workflow.publishing.known_before import unpromised, unread
+    from sfumato.report.headline import unpromised_before, unread
 
     place = Path(recipe.place(recipe.schema_file))
     if place.is_file():
         schema = Description.load(place)
-        for warning in [*unread(schema), *unpromised(schema, recipe.guarantees())]:
+        for warning in [*unread(schema), *unpromised_before(schema, recipe.guarantees())]:
             complain(f"warning: {warning}")
 
 

@@ -5,6 +5,7 @@ from sfumato.data.schema import Column as Column
 from sfumato.data.schema import HierarchySpec as HierarchySpec
 from sfumato.data.microdata import Microdata as Microdata
 from sfumato.data.schema import Schema as Schema
+from sfumato.data.transactions import Transactions as Transactions
 
 # hierarchies
 from sfumato.data.hierarchies.hierarchy import Hierarchy as Hierarchy

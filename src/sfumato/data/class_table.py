@@ -103,10 +103,19 @@ class ClassTable:
         """Distinct tuples of quasi-identifiers, those of the population alone included."""
         return int(self.counts.size)
 
-    def count_values(self, attribute: int, totals: Counts, start: int) -> None:
-        """Add to `totals`, from column `start` on, the records of each tuple with each value of a sensitive attribute."""
+    def values_of_several(self, attribute: int) -> NDArray[np.bool_]:
+        """Which values of a sensitive attribute more than one record has, or none."""
+        width = len(self.sensitive[attribute].values)
+        counts = np.zeros(width, dtype=np.int64)
+        np.add.at(counts, self.sensitive_codes[attribute], self.cell_counts)
+        return np.asarray(counts != 1)
+
+    def count_values(self, attribute: int, totals: Counts, start: int, places_of: NDArray[np.int64] | None = None) -> None:
+        """Add to `totals`, from column `start` on, the records of each tuple with each value of a sensitive attribute; value v
+        has column v, or `places_of[v]`."""
+        codes = self.sensitive_codes[attribute]
         places = self.tuple_of_cell * totals.shape[1]
-        places += self.sensitive_codes[attribute]
+        places += codes if places_of is None else places_of[codes]
         places += start
         # of one type, or NumPy takes its slow way
         np.add.at(totals.reshape(-1), places, self.cell_counts.astype(totals.dtype, copy=False))

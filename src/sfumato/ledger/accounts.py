@@ -257,7 +257,10 @@ class Account:
         if not self.spent.converts_to(loss.kind) and self.spent != LossAmount.nothing(kind):
             return BudgetRefused(f"{text}; {self.spent} is spent, which cannot be restated in {SYMBOLS[loss.kind]}")
         spent = self.spent.converted(loss.kind) if self.spent.converts_to(loss.kind) else LossAmount.nothing(loss.kind)
-        return BudgetRefused(text, f"The owner allows enough in {SYMBOLS[loss.kind]} with", self._grant(spent.plus(loss)))
+        enough = spent.plus(loss)
+        if self.granted.converts_to(loss.kind):  # a grant takes the place of the one before
+            enough = enough.at_least(self.granted.converted(loss.kind))
+        return BudgetRefused(text, f"The owner allows enough in {SYMBOLS[loss.kind]} with", self._grant(enough))
 
     def refunded(self, loss: LossAmount) -> Account:
         """The account after a reservation was rolled back."""

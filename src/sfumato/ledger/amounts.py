@@ -133,6 +133,10 @@ class LossAmount(Declared):
         stated = ((part, getattr(self, part)) for part in _PARTS[self.kind])
         return " ".join(f"--{part} {exactly_shown(value)}" for part, value in stated)
 
+    def at_least(self, other: LossAmount) -> LossAmount:
+        """The larger of each part of both."""
+        return self._combined(other.converted(self.kind), max)
+
     def plus(self, other: LossAmount) -> LossAmount:
         """Both losses in a row; δ is capped at 1, beyond which it says nothing more."""
         theirs = other.converted(self.kind)

@@ -10,14 +10,14 @@ from sfumato.core.errors import InputError, LedgerError
 from sfumato.core.plain_data import PlainDict
 from sfumato.ledger.accounts import EVERYBODY, Charge, Charges, Reservation, Spend, Spending, StoredAnswer, agreed, not_granted
 from sfumato.ledger.amounts import LossAmount
-from sfumato.ledger.transactions import Transactions, check_names, check_selected
+from sfumato.ledger.transactions import LedgerPart, check_names, check_selected
 from sfumato.ledger.unit_changes import carried, is_covered, owner_said
 
 if TYPE_CHECKING:
     from sfumato.ledger.store import Tables
 
 
-class ChargedAnswers(Transactions):
+class ChargedAnswers(LedgerPart):
     """Charges and stored answers: the analysts' part of a ledger."""
 
     def reserve(self, dataset: str, analyst: str, charge: Charge, question_digest: str) -> Reservation:

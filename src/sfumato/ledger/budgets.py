@@ -8,7 +8,7 @@ from sfumato.core.errors import InputError
 from sfumato.ledger.accounts import EVERYBODY, Account, Protected, restated
 from sfumato.ledger.amounts import LossAmount
 from sfumato.ledger.chain import Entry, checked_name
-from sfumato.ledger.transactions import Transactions, check_names, check_selected, end_of
+from sfumato.ledger.transactions import LedgerPart, check_names, check_selected, end_of
 from sfumato.ledger.unit_changes import Uncovered, changed, opened, uncovered
 from sfumato.ledger.verification import uncovered_since
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sfumato.core.guarantees.loss import Neighbours
 
 
-class Budgets(Transactions):
+class Budgets(LedgerPart):
     """Grants, caps and changes of unit: the owner's part of a ledger."""
 
     def grant(

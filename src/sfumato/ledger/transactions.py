@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Clock = Callable[[], datetime]
 
 
-class Transactions:
+class LedgerPart:
     """What the parts of a ledger share: its store, the clock that dates entries, and the watch over what was opened."""
 
     def __init__(self, store: Store, clock: Clock | None = None) -> None:

@@ -32,6 +32,7 @@ from sfumato.report.wording import (
 #: An attack that succeeds so much more often than blind guessing is named to everybody.
 _WORTH_SAYING = 0.005
 _MOST_NAMED = 12
+_WORDS = {"good": "Kept", "warn": "With a warning", "bad": "Not kept"}
 #: Sentences of a notice that ask the owner something, or tell him what to do.
 _FOR_THE_OWNER = re.compile(r"\?$|^(Declare|Should|Say|Choose|Look|Drop) ")
 #: A name in quotes, which ends where no letter follows, or the end of a sentence.
@@ -42,7 +43,9 @@ def first_sentence(content: CardContent) -> Html:
     """What is guaranteed in one sentence, and what one must know to understand it."""
     said = lead(content.certificate, content.missing)
     notes = element("ul", *(element("li", note) for note in said.notes), class_="notes") if said.notes else None
-    return element("section", element("p", said.sentence, class_=f"verdict {said.state}"), notes, aria_label="In one sentence")
+    word = "No promise" if not content.certificate.claims else _WORDS[said.state]  # colour is never alone
+    sentence_of = element("p", element("strong", f"{word}."), " ", said.sentence, class_=f"verdict {said.state}")
+    return element("section", sentence_of, notes, aria_label="In one sentence")
 
 
 def publication(content: CardContent) -> Html:
@@ -67,7 +70,7 @@ def _notices(certificate: Certificate) -> Html | None:
     for notice in certificate.notices:
         parts = [part for part in _sentences(notice) if not _FOR_THE_OWNER.search(part)]
         if parts:
-            notices.append(" ".join(parts))
+            notices.append(sentence(" ".join(parts)))
     if not notices:
         return None
     return joined([element("h3", "To know before use"), element("ul", *(element("li", notice) for notice in notices))])

@@ -10,15 +10,16 @@ from sfumato.anonymity.pseudonyms import WARNING
 from sfumato.core import registry
 from sfumato.core.certificate import Certificate, Claim
 from sfumato.core.declared import build
-from sfumato.core.errors import GuaranteeNotMet, SfumatoError
+from sfumato.core.errors import GuaranteeNotMet, SfumatoError, notify
 from sfumato.core.guarantees.base import ClassGuarantee, supposed_known
 from sfumato.core.guarantees.loss import RECORD
 from sfumato.core.plain_data import PlainDict
 from sfumato.ledger.unit_changes import NOT_COVERED
-from sfumato.report.wording import counted
+from sfumato.report.wording import counted, listed
 
 if TYPE_CHECKING:
     from sfumato.core.plain_data import Plain
+    from sfumato.data.schema import Schema
 
 Word = Literal["kept", "warning", "no promise", "not kept"]
 
@@ -68,6 +69,7 @@ ROLES_UNREAD = (
 )
 #: What is said of a quasi-identifier that no promise supposes to be known.
 OUTSIDE = "column '{}' may be known to others, and no promise supposes it: whoever knows it is outside of every promise"
+TOGETHER = "whoever knows more of them than one promise supposes is outside of every promise"
 #: What promises about people suppose where they count records.
 ONE_RECORD_EACH = "supposes that each record is another person, which nobody declares"
 #: How notices begin and end that weaken what a release promises. Others tell how it was made.
@@ -82,9 +84,9 @@ _WEAKENING_FROM = (LEFT_AS_THEY_ARE, NOT_CHARGED, NOT_COVERED, NOT_COUNTED, MISS
 _WEAKENING_TO = (DEMONSTRATION, FINDS_THE_RECORD, NOT_COVERED_TOGETHER, WARNING)
 
 
-def release_headline(certificate: Certificate, *, measured: bool, roles_unread: bool = False) -> Headline:
-    """The verdict on a release: `measured` says whether its risk was, `roles_unread` that nobody confirmed its roles."""
-    warnings = [*([DRAFT] if certificate.draft else []), *([ROLES_UNREAD] if roles_unread else []), *weakening(certificate)]
+def release_headline(certificate: Certificate, *, measured: bool, warned: Sequence[str] = ()) -> Headline:
+    """The verdict on a release: `measured` says whether its risk was, and its owner was `warned` of something besides."""
+    warnings = [*([DRAFT] if certificate.draft else []), *warned, *weakening(certificate)]
     about = () if any(claim.evidence == "process" for claim in certificate.claims) else tuple(unpromised(certificate))
     if not certificate.claims:
         rest = "how much risk is left was measured (risk), and nobody promises a limit" if measured else "no risk was measured"
@@ -97,8 +99,9 @@ def release_headline(certificate: Certificate, *, measured: bool, roles_unread: 
 def refuse_all_but_kept(headline: Headline) -> None:
     """Raise where a verdict would be anything but `kept`, for somebody who is strict, before anything is written."""
     if headline.word != "kept":
-        said = "; ".join([*([headline.reason] if headline.word != "warning" else []), *headline.warnings])
-        raise GuaranteeNotMet(f"strict: the verdict would be `{headline.word}`, so that nothing was written or entered. {said}")
+        reasons = [*([headline.reason] if headline.word != "warning" else []), *headline.warnings]
+        said = "".join(f"\n  {reason}" for reason in reasons)
+        raise GuaranteeNotMet(f"strict: the verdict would be `{headline.word}`, so nothing was written or entered:{said}")
 
 
 def _kept(claims: Sequence[Claim]) -> str:
@@ -121,7 +124,9 @@ def weakening(certificate: Certificate) -> list[str]:
     )
     if not any(claim.evidence == "process" for claim in certificate.claims):
         warnings += unpromised_in_words(unpromised(certificate))
-    warnings += outside_in_words(certificate)
+    warnings += outside_in_words(
+        [guarantee for claim in certificate.claims for guarantee in class_guarantees(claim)], _quasi(certificate)
+    )
     together = weakened_together(certificate)
     warnings += [] if together is None else [together]
     return warnings + [each for each in certificate.notices if each.endswith(_WEAKENING_TO) or each.startswith(_WEAKENING_FROM)]
@@ -143,6 +148,28 @@ def says_nothing(claim: Claim) -> bool:
     return any(guarantee.says_nothing for guarantee in class_guarantees(claim))
 
 
+def warn_before(schema: Schema, guarantees: Iterable[ClassGuarantee], *, strict: bool) -> None:
+    """Warn of roles that nobody confirmed and of sensitive columns without a promise; where somebody is strict, refuse what is
+    known to be warned about later."""
+    said = [*unread(schema), *unpromised_before(schema, guarantees)]
+    if strict:
+        refuse_all_but_kept(Headline.of("kept", "", said))
+    notify(said)
+
+
+def unread(schema: Schema) -> list[str]:
+    """A warning where `inspect` proposed the roles and nobody confirmed them."""
+    return [ROLES_UNREAD] if schema.roles == "proposed" else []
+
+
+def unpromised_before(schema: Schema, guarantees: Iterable[ClassGuarantee]) -> list[str]:
+    """A warning about the sensitive columns that none of these guarantees is about, and one for each that says nothing."""
+    stated = list(guarantees)
+    promised = {each.about for each in stated}
+    empty = [f"{each.key} promises nothing: every table keeps it" for each in stated if each.says_nothing]
+    return [*empty, *unpromised_in_words([name for name in schema.sensitive if name not in promised])]
+
+
 def supposed(guarantees: Iterable[ClassGuarantee], unit: object) -> list[str]:
     """What promises suppose that the schema does not declare as its `unit`: that each record is another person."""
     if unit == RECORD:
@@ -151,14 +178,21 @@ def supposed(guarantees: Iterable[ClassGuarantee], unit: object) -> list[str]:
     return [f'{name} {ONE_RECORD_EACH}: unit = "record" in the schema says so' for name in dict.fromkeys(names)]
 
 
-def outside_in_words(certificate: Certificate) -> list[str]:
-    """What to say of quasi-identifiers that no promise about classes supposes to be known."""
-    guarantees = [guarantee for claim in certificate.claims for guarantee in class_guarantees(claim)]
+def outside_in_words(guarantees: Iterable[ClassGuarantee], quasi: Sequence[str]) -> list[str]:
+    """What to say of quasi-identifiers that no promise about classes supposes to be known, or none together."""
+    stated = [each for each in guarantees if not each.says_nothing]
+    covered = supposed_known(stated, quasi)
+    if len(covered) < len(quasi):
+        return [OUTSIDE.format(name) for name in quasi if name not in covered]
+    if not stated or any(len(supposed_known([each], quasi)) == len(quasi) for each in stated):
+        return []
+    return [f"no promise supposes that {listed([repr(name) for name in quasi])} are known together: {TOGETHER}"]
+
+
+def _quasi(certificate: Certificate) -> list[str]:
     columns: Mapping[str, Any] = certificate.schema.get("columns", {})
     described = columns.items() if isinstance(columns, Mapping) else ()
-    quasi = [str(name) for name, column in described if isinstance(column, Mapping) and column.get("role") == "quasi"]
-    covered = supposed_known(guarantees, quasi)
-    return [OUTSIDE.format(name) for name in quasi if name not in covered]
+    return [str(name) for name, column in described if isinstance(column, Mapping) and column.get("role") == "quasi"]
 
 
 def unpromised(certificate: Certificate) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Literal
 
 from sfumato.core import registry
 from sfumato.core.certificate import KNOWN_VALUES, Certificate, Claim
+from sfumato.core.guarantees.base import ordinal
 from sfumato.core.plain_data import Plain
 from sfumato.core.texts import rounded_up
 from sfumato.report.headline import class_guarantees, says_nothing, supposed, unpromised, weakened_together, weakening
@@ -305,6 +306,28 @@ def _likeness(table: _Table, claim: Claim, first: bool) -> str | None:
     )
 
 
+def _disclosure(table: _Table, claim: Claim, first: bool) -> str | None:
+    if claim.parameters.get("protected_values") is not None:
+        return None
+    whole = "original" if claim.parameters.get("reference", "input") == "input" else "released"
+    times = rounded_up(math.exp(claim.parameters["delta"]), 4)
+    return (
+        f"every value of {_about(claim)} is less than {times} times as frequent, and less than {times} times as rare, among the "
+        f"records that share {_one_combination(table, claim)} as in the whole {whole} table"
+    )
+
+
+def _recursive(table: _Table, claim: Claim, first: bool) -> str | None:
+    if claim.parameters.get("protected_values") is not None:
+        return None
+    from_which = claim.parameters["l"]
+    rarer = f"all values from the {ordinal(from_which)} most frequent on"
+    return (
+        f"among the records that share {_one_combination(table, claim)} the most frequent value of {_about(claim)} has fewer "
+        f"than {rounded_up(claim.parameters['c'], 4)} times as many as {rarer} together"
+    )
+
+
 def _average(table: _Table, claim: Claim, first: bool) -> str | None:
     most = _at_most(claim.parameters["risk"])
     return (
@@ -354,6 +377,8 @@ _CLAUSES: dict[str, Callable[[_Table, Claim, bool], str | None]] = {
     "AlphaKAnonymity": _alpha_k,
     "DistinctLDiversity": _distinct,
     "EntropyLDiversity": _entropy,
+    "RecursiveLDiversity": _recursive,
+    "DeltaDisclosure": _disclosure,
     "TCloseness": _closeness,
     "BetaLikeness": _likeness,
     "AverageRisk": _average,

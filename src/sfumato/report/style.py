@@ -114,7 +114,6 @@ STYLE = (
     f":root {{ color-scheme: light dark; {_LIGHT} }}\n"
     f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {_DARK} }} }}\n"
     f"{_PAGE}{_PARTS}"
-    f"@media screen and (max-width: 72rem) {{ {_STACKED.replace('@', '.scroll:has(th:nth-child(7))')} }}\n"
     f"@media screen and (max-width: 46rem) {{ {_STACKED.replace('@', '.scroll')} }}\n"
     f"@media screen and (max-width: 34rem) {{ {_NARROW} }}\n"
     f"@media print {{ :root {{ color-scheme: light; }} {_PAPER} }}\n"

@@ -5,7 +5,8 @@ A table is one sparse linear system over its cells, whatever its dimensions, hie
 
 from __future__ import annotations
 
-from sfumato.core.lazy import face, names_in_stub
+from sfumato.core.lazy import Kind, face, names_in_stub
 
 NAMES = names_in_stub(__file__)
+KINDS = {"sensitivity": Kind("sfumato.tables.sensitivity:SensitivityRule", ("sfumato.tables",))}
 __all__, __getattr__, __dir__ = face(__name__, NAMES)

@@ -71,6 +71,27 @@ class TableCheck:
         return self._examined.schema.declared_unit
 
     @property
+    def repeated_people(self) -> tuple[str, ...]:
+        """What is said where no unit is declared and a column of the table that numbers people repeats."""
+        from sfumato.data.profiling.identifier_names import numbers_persons
+        from sfumato.workflow.publishing.columns import repeated_in_words
+
+        schema, table = self._examined.schema, self._examined.table
+        said = []
+        for name in schema.with_role("identifier") if schema.unit is None else ():
+            if name in table.column_names and numbers_persons(name):
+                present = table.column(name).drop_null()
+                people = len(present.unique())
+                if people < len(present):
+                    said.append(repeated_in_words(name, people, len(present)))
+        return tuple(said)
+
+    @property
+    def quasi(self) -> tuple[str, ...]:
+        """The quasi-identifiers of the table."""
+        return self._examined.schema.quasi
+
+    @property
     def broken(self) -> tuple[str, ...]:
         """Guarantees that were judged and do not hold."""
         judged = zip(self._names(), self.measurements, self._missing(), strict=True)

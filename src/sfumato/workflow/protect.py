@@ -22,13 +22,12 @@ from sfumato.data.microdata import Microdata
 from sfumato.data.schema import Schema
 from sfumato.engines.snapshots import one_state, one_state_or_none, read_once
 from sfumato.report.checklist import answers_of
-from sfumato.report.headline import DEMONSTRATION
+from sfumato.report.headline import DEMONSTRATION, unread, warn_before
 from sfumato.workflow.contents.base import Content, Promise, Submission
 from sfumato.workflow.contents.rows import Rows
 from sfumato.workflow.contents.stored_rows import StoredRows
 from sfumato.workflow.publishing.claims import References, each_once
-from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, refuse_repeated_people, released_schema
-from sfumato.workflow.publishing.known_before import warn_before
+from sfumato.workflow.publishing.columns import ColumnPlan, check_size, plan_columns, released_schema, warned_of_people
 from sfumato.workflow.publishing.publish import publish
 from sfumato.workflow.publishing.saving import asked_destination
 from sfumato.workflow.publishing.scoring import Attacked, Checks, Measured
@@ -69,6 +68,7 @@ class ReleaseRequest:
     sampled_of: int | None = None  # how many records there were, where a sample of them is protected
     draft: bool = False  # made to be looked at: nothing is entered
     strict: bool = False  # anything but a release that keeps its promises is refused
+    warned: tuple[str, ...] = ()  # of what its owner was warned, and nobody else can know
 
     @property
     def by_frequency(self) -> list[str]:
@@ -111,7 +111,7 @@ class ReleaseRequest:
             randomness=self.randomness.description,
             private=private,
             draft=self.draft,
-            roles_unread=self.people.schema.roles == "proposed",
+            warned=self.warned,
             strict=self.strict,
             fingerprint=self.references.original_digest,
             transparency={
@@ -203,8 +203,7 @@ def protect(
     described = any(each is not None for each in columns.values())
     source = _described(data, schema, columns) if described else microdata_of(data, schema)
     chosen = unplaced if isinstance(unplaced, (Mask, Search)) else _placed(unplaced, source)
-    if strict or source.schema.roles == "proposed":
-        warn_before(source.schema, promised, strict=strict and isinstance(chosen, Search))
+    warn_before(source.schema, promised, strict=strict and isinstance(chosen, Search))
     register = population_of(population, source.schema, public=population_public)
     place = asked_destination(destination, table_name, source, overwrite=overwrite, sign=sign, memory=memory, draft=draft)
     require(sample is None or place is None, "a sample is protected in this process: leave destination= or sample= out")
@@ -220,7 +219,7 @@ def protect(
     with shown(progress) as receiver, _held(source, register, in_memory=in_memory) as (people, compared):
         plan = plan_columns(people, promised, population=compared is not None, masked=isinstance(chosen, Mask))
         check_size(len(people), promised)
-        refuse_repeated_people(people)
+        warned = (*unread(people.schema), *warned_of_people(people, strict=strict))
         owner_key = owner_key_of(key, randomness)
         if isinstance(chosen, Mask) and place is not None:  # what is usual for a mask compares records
             utility, risk = (() if each is None else each for each in (utility, risk))
@@ -241,6 +240,7 @@ def protect(
             sampled_of=sampled_of,
             draft=draft,
             strict=strict,
+            warned=warned,
         )
         if place is not None:
             from sfumato.workflow.publishing.forecast import memory_of

@@ -59,7 +59,7 @@ class OwnerSide:
     computed: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     recipe: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     answers: Mapping[str, Answer] = field(default_factory=lambda: MappingProxyType({}), repr=False)
-    roles_unread: bool = False  # `inspect` proposed the roles, and nobody confirmed them
+    warned: tuple[str, ...] = ()  # what weakens the release and nobody else can know
 
 
 @dataclass(frozen=True, eq=False)

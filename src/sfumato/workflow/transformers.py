@@ -6,6 +6,7 @@ frame and an Arrow table carry that as metadata (`MARK`); arrays and polars fram
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -33,7 +34,7 @@ NO_RELEASE = "not a release: nobody has measured or verified these rows, and the
 T = TypeVar("T", bound="_ChangedColumns")
 
 
-class _ChangedColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # it has no types
+class _ChangedColumns(ABC, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # it has no types
     """What both transformers share: the columns that go in come out, in the same kind of table. `fit` notes their names and
     learns nothing."""
 
@@ -67,15 +68,17 @@ class _ChangedColumns(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  #
             return validate_data(self, X, reset=reset, skip_check_array=True)
         return validate_data(self, X, reset=reset, dtype=self._dtype, ensure_all_finite="allow-nan")
 
+    @abstractmethod
     def _method(self) -> Any:
         """What changes the columns, made of the parameters."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _changed(self, table: pa.Table) -> pa.Table:
-        raise NotImplementedError
+        """The rows with changed columns."""
 
+    @abstractmethod
     def _array(self, table: pa.Table) -> Any:
-        raise NotImplementedError
+        """The rows as an array."""
 
 
 class MaskTransformer(_ChangedColumns):

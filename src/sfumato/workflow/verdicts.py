@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sfumato.core import registry
 from sfumato.core.texts import percent
-from sfumato.report.headline import Headline, Word, release_headline, supposed, unpromised_in_words, weakening
+from sfumato.report.headline import Headline, Word, outside_in_words, release_headline, supposed, unpromised_in_words, weakening
 from sfumato.report.headline import unpromised as of_no_promise
 from sfumato.report.wording import counted
 from sfumato.workflow.contents.base import Content
@@ -29,7 +29,7 @@ _HEADLINES: Mapping[str, Word] = {"keeps": "kept", "promises nothing": "no promi
 def release_verdict(release: Release[Content]) -> Headline:
     """The verdict on a release that was just made."""
     measured = bool(release.owner.risks or release.certificate.attacks)
-    return release_headline(release.certificate, measured=measured, roles_unread=release.owner.roles_unread)
+    return release_headline(release.certificate, measured=measured, warned=release.owner.warned)
 
 
 def check_verdict(check: TableCheck) -> Headline:
@@ -39,6 +39,8 @@ def check_verdict(check: TableCheck) -> Headline:
     without = [name for name in check.measures.attributes if name not in about] if check.guarantees else []
     warnings += unpromised_in_words(without)
     warnings += supposed(check.guarantees, check.declared_unit)
+    warnings += outside_in_words(check.guarantees, check.quasi)
+    warnings += check.repeated_people
     warnings += [f"{name} can be neither confirmed nor refuted with what was given" for name in check.unjudged]
     if check.broken:
         return Headline.of(

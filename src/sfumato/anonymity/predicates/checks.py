@@ -74,7 +74,8 @@ class DiversityCheck:
     """One reading of l-diversity on the histogram columns from `start` on.
 
     With protected values a class without any of them is exempt. For distinct values a failing class must still lose
-    its protected records; for the other readings nothing is known about its parts.
+    its protected records; for the other readings nothing is known about its parts. `alone`: the last column counts the records
+    whose value nobody else has.
     """
 
     reading: Literal["distinct", "entropy", "recursive"]
@@ -83,10 +84,11 @@ class DiversityCheck:
     least: float
     c: float = 0.0
     protected: Mask | None = None
+    alone: bool = False
 
     def __call__(self, totals: Int) -> Int:
         if self.reading == "distinct":
-            need = class_checks.distinct(totals, self.start, self.width, int(self.least))
+            need = class_checks.distinct(totals, self.start, self.width, int(self.alone), int(self.least))
         elif self.reading == "entropy":
             need = class_checks.entropy(totals, self.start, self.width, float(self.least))
         else:

@@ -6,7 +6,7 @@ attributes side by side. A guarantee becomes a check on them here, by its type; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -55,6 +55,8 @@ class Layout:
     starts: dict[str, int]
     widths: dict[str, int]
     columns: int
+    #: The column of each value, where values that one record alone has share the last one.
+    places: dict[str, Int] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +158,11 @@ class Promises:
             failing |= too_far
 
 
-def layout_of(table: ClassTable, sensitive: tuple[str, ...], *, count_units: bool = True) -> Layout:
-    """The layout for the sensitive attributes that the guarantees name."""
+def layout_of(
+    table: ClassTable, sensitive: tuple[str, ...], *, count_units: bool = True, only_different: Collection[str] = ()
+) -> Layout:
+    """The layout for the sensitive attributes that the guarantees name; of `only_different` it matters how many different values
+    there are and not which, so that one column is enough for all values that one record alone has."""
     column = 1
     units = 0
     if count_units and table.units is not table.counts:
@@ -165,12 +170,17 @@ def layout_of(table: ClassTable, sensitive: tuple[str, ...], *, count_units: boo
     population = -1
     if table.population.any():
         population, column = column, column + 1
-    starts, widths = {}, {}
+    starts, widths, places = {}, {}, {}
     for name in sensitive:
-        attribute = table.sensitive[table.sensitive_index(name)]
-        starts[name], widths[name] = column, len(attribute.values)
-        column += len(attribute.values)
-    return Layout(units, population, starts, widths, column)
+        index = table.sensitive_index(name)
+        starts[name], widths[name] = column, len(table.sensitive[index].values)
+        if name in only_different:
+            shared = table.values_of_several(index)
+            if (several := int(shared.sum())) + 1 < shared.size:
+                places[name] = np.where(shared, np.cumsum(shared) - 1, several)
+                widths[name] = several + 1
+        column += widths[name]
+    return Layout(units, population, starts, widths, column, places)
 
 
 def enough_of(k: int, layout: Layout) -> int:
@@ -198,7 +208,7 @@ def totals_of(table: ClassTable, layout: Layout, enough: int) -> Int:
     for place, column in columns.items():
         totals[:, place] = column
     for name, start in layout.starts.items():
-        table.count_values(table.sensitive_index(name), totals, start)
+        table.count_values(table.sensitive_index(name), totals, start, layout.places.get(name))
     return totals
 
 
@@ -238,7 +248,7 @@ def promises_of(guarantees: Sequence[ClassGuarantee], table: ClassTable, *, at_o
     sizes += [] if on_average else [g.sufficient_size for g in together]
     k = max(sizes, default=1)
     # every class has one unit; the cautious count of units might not see it
-    layout = layout_of(table, named, count_units=k > 1)
+    layout = layout_of(table, named, count_units=k > 1, only_different=_only_different(guarantees))
     fixed, moving = [], []
     for guarantee in guarantees:
         maker = _MAKERS.get(type(guarantee))
@@ -257,6 +267,13 @@ def promises_of(guarantees: Sequence[ClassGuarantee], table: ClassTable, *, at_o
     strict = any(isinstance(g, DeltaPresence) and g.minimum > 0 for g in guarantees)
     monotone = all(g.monotone for g in guarantees) and not moving
     return Promises(layout, k, tuple(fixed), tuple(moving), strict, monotone, table, on_average)
+
+
+def _only_different(guarantees: Sequence[ClassGuarantee]) -> set[str]:
+    """The sensitive attributes of which promises say only how many different values a class shows."""
+    named = {g.sensitive for g in guarantees if isinstance(g, DistinctLDiversity) and g.protected_values is None}
+    others = {g.sensitive for g in guarantees if not isinstance(g, DistinctLDiversity) or g.protected_values is not None}
+    return {name for name in named - others if name is not None}
 
 
 Maker = Callable[..., Check | None]
@@ -289,7 +306,8 @@ def _diversity(
     start, width = layout.starts[attribute.name], layout.widths[attribute.name]
     protected = protected_mask(attribute, guarantee.protected_values)
     if isinstance(guarantee, DistinctLDiversity):
-        return DiversityCheck("distinct", start, width, guarantee.l, protected=protected)
+        alone = attribute.name in layout.places
+        return DiversityCheck("distinct", start, width, guarantee.l, protected=protected, alone=alone)
     if isinstance(guarantee, EntropyLDiversity):
         return DiversityCheck("entropy", start, width, guarantee.l, protected=protected)
     return DiversityCheck("recursive", start, width, guarantee.l, guarantee.c, protected)

@@ -207,5 +207,6 @@ def entry_totals(problem: Problem, cell: Int, count: Int) -> Int:
         totals[firsts, layout.population] = table.population[table.tuple_of_cell[cell]][firsts]
     for name, start in layout.starts.items():
         values = table.sensitive_codes[table.sensitive_index(name), cell]
-        totals[np.arange(cell.size), start + values] = count
+        places = layout.places.get(name)
+        totals[np.arange(cell.size), start + (values if places is None else places[values])] = count
     return totals

@@ -305,7 +305,7 @@ def _finding(
     left = f"leave a target among {records} at the worst" if exact else f"may leave a target among as few as {records}"
     change = f"instead of {alone:,} in the weakest release alone"
     if worst >= alone:
-        change = f"and the smallest class of one release alone has {_records(alone)}"
+        change = f"and the smallest group of one release alone, alike in what counts as known, has {_records(alone)}"
     people = "people of the register" if people_are == OF_A_REGISTER else "people"
     parts = [f"Combined{how}, for {people} who are in {who}, the {releases} releases {left}, {change}."]
     several = any(of_units(view) for view in views)
@@ -315,10 +315,13 @@ def _finding(
         most = "up to " * (releases > 2 and rate > 0)
         whom = f"{percent(rate)} of them" if exact or not rate else f"roughly {rough_percent(rate)} of them (estimated)"
         parts.append(f"For {most}{whom} one value of {_quoted(names)} is left.")
-    if sensitive := [
-        name for view in views for name in view.schema.sensitive if any(name in each.schema.quasi for each in views)
+    if counted := [
+        name
+        for view in views
+        for name, column in view.schema.columns.items()
+        if column.role != "quasi" and any(name in each.schema.quasi for each in views)
     ]:
-        parts.append(f"What is a quasi-identifier in one of them counts as known: {_quoted(dict.fromkeys(sensitive))}.")
+        parts.append(f"What is a quasi-identifier in one of them counts as known in all: {_quoted(dict.fromkeys(counted))}.")
     if len({each.link for each in overlays}) > 1:
         parts.append("Links from one release to another by way of a third were not followed.")
     return " ".join([*parts, apart.sentence(records=several)])

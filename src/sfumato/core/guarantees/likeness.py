@@ -56,13 +56,11 @@ class BetaLikeness(ClassGuarantee):
         which = "a value" if self.protected_values is None else "a protected value"
         less = " and by no more than -ln of that share" if self.enhanced else ""
         most = f"{stated(self.beta)} times {_share_in(self.reference)}{less}"
-        return f"among the records of no class is the share of {which} of '{self.attribute}' raised by more than {most}"
+        return f"no class raises the share of {which} of '{self.attribute}' among its records by more than {most}"
 
     def former_claims(self) -> tuple[str, ...]:
-        raised = (
-            self.claim().replace("among the records of no class is", "no class raises").replace(" raised by more", " by more")
-        )
-        return raised, raised.replace(_share_in(self.reference), "its overall share")
+        formerly = self.claim().replace(" among its records", "", 1)
+        return formerly, formerly.replace(_share_in(self.reference), "its overall share")
 
 
 @dataclass(frozen=True)

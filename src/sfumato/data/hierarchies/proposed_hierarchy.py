@@ -97,7 +97,7 @@ class ProposedHierarchy:
             files = {target: self.text(), **files}
         for file in files:
             if os.path.lexists(file) and not overwrite:
-                raise InputError(f"'{file}' exists already and is not overwritten. Name another file, or ask to overwrite it.")
+                raise InputError(f"'{file}' exists already. Name another file (--output), or pass --overwrite.")
         for file, text in files.items():
             with atomic_path(file, mode=0o600) as temporary:
                 temporary.write_text(text, encoding="utf-8", newline="")

@@ -191,7 +191,9 @@ def profile_table(data: Microdata | pa.Table) -> Profile:
     notes: tuple[str, ...] = ()
     description = "table"
     if isinstance(data, Microdata):
-        roles = {name: column.role for name, column in data.schema.columns.items() if column.role != "plain"}
+        # plain is what a column is where nobody says anything: only a written one was decided
+        stated = {name: column for name, column in data.schema.columns.items() if "role" in column.model_fields_set}
+        roles = {name: column.role for name, column in stated.items()}
         notes, description = data.notes, data.description
     table = data.table() if isinstance(data, Microdata) else data
     columns, codes = [], {}

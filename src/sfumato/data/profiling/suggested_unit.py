@@ -54,8 +54,12 @@ def suggest_unit(columns: Sequence[ColumnProfile], declared: Collection[str] = (
         reason = f"it looks like an identifier and repeats: {repetition} ({_CHECK}{also}){gaps}"
         return SuggestedUnit(chosen.name, reason), [_settled(column, declared, chosen.name, reason) for column in columns]
     settled = [_settled(column, declared, None, "") for column in columns]
-    suggested = _without_column([column for column in settled if column.name not in declared])
-    return replace(suggested, reason=suggested.reason + gaps), settled
+    undecided = [column for column in settled if column.name not in declared]
+    said = [column for column in settled if column.name in declared and column.role == "identifier"]
+    suggested = _without_column(undecided, said)
+    repeating = [f"'{column.name}' ({repeats(column)})" for column in said if column.most_rows > 1 and _says_person(column)]
+    named = f"; {', '.join(repeating[:5])} numbers people and repeats" if repeating else ""
+    return replace(suggested, reason=suggested.reason + named + gaps), settled
 
 
 def repeats(column: ColumnProfile) -> str:
@@ -72,9 +76,10 @@ def _about_gaps(columns: Sequence[ColumnProfile]) -> str:
     return f"; {', '.join(named)} {verb} like an identifier that repeats, but a unit needs a value in every row" if named else ""
 
 
-def _without_column(columns: Sequence[ColumnProfile]) -> SuggestedUnit:
-    """`record` only where a column is known to name people, none does so twice, and no other column may do so as well."""
-    names = [column for column in columns if column.role == "identifier"]
+def _without_column(columns: Sequence[ColumnProfile], said: Sequence[ColumnProfile] = ()) -> SuggestedUnit:
+    """`record` only where a column is known to name people, none does so twice, and no other column may do so as well; `said` are
+    those that the schema calls identifiers."""
+    names = [*said, *(column for column in columns if column.role == "identifier")]
     even = [f"'{column.name}' ({repeats(column)})" for column in columns if _repeats_evenly(column)]
     hint = f"; check {', '.join(even[:5])}: {_EVENLY}" if even else ""
     differing = [f"'{column.name}'" for column in columns if _differs_nearly_everywhere(column)]

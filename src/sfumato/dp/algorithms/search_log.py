@@ -41,7 +41,7 @@ class SearchLog(Algorithm):
     """Noisy counts of keywords in a log with one row per search.
 
     An adversary who sees the counts, and knows everything but the noise, learns almost nothing about whether one user's log
-    is in the data; with keywords found in the log, except with probability `delta`. Rows and users are not released.
+    is in the data; with keywords found in the log, with `delta` added to every bound. Rows and users are not released.
 
     `column` holds the searches and `split` says what a keyword is: each of their words, or the whole search. `limit` is m,
     the most keywords that one user contributes by `bounding`: a random choice ("sample"), or the first ones by the column

@@ -87,7 +87,7 @@ class Synthesis(Algorithm):
 
     rho: Rho = None
     epsilon: Annotated[Number | None, AsWritten(above=0), "the loss ε that the table may cost, with delta in place of rho"] = None
-    delta: Annotated[Number | None, AsWritten(above=0, below=1), "the probability δ with which more may be lost"] = None
+    delta: Annotated[Number | None, AsWritten(above=0, below=1), "δ: what is added to every bound on a probability"] = None
     rows: Annotated[int | None, Whole(at_least=0, at_most=_MOST_ROWS), "how many records are drawn"] = None
     most_rows: Annotated[int, Whole(at_least=1, at_most=_MOST_ROWS), "the most records that are drawn"] = 1 << 24
     bins: Annotated[int, Whole(at_least=1, at_most=10_000), "the ranges that numbers are cut into"] = 32

@@ -54,20 +54,25 @@ def keep_enough(totals: Int, fewest: int, need: Int) -> Int:
     return need
 
 
-def _distinct_numpy(totals: Int, start: int, width: int, least: int) -> Int:
-    values = (totals[:, start : start + width] > 0).sum(axis=1)
+def _distinct_numpy(totals: Int, start: int, width: int, alone: int, least: int) -> Int:
+    end = start + width
+    values = (totals[:, start : end - alone] > 0).sum(axis=1) + totals[:, end - alone : end].sum(axis=1)
     return np.where(values < least, totals[:, 0].astype(np.int64), 0)
 
 
-@kernel("int64[::1](count[:,::1], int64, int64, int64)", twin=_distinct_numpy)
-def distinct(totals: Int, start: int, width: int, least: int) -> Int:
-    """Fewer than `least` different values: no part has more, so all records must go."""
+@kernel("int64[::1](count[:,::1], int64, int64, int64, int64)", twin=_distinct_numpy)
+def distinct(totals: Int, start: int, width: int, alone: int, least: int) -> Int:
+    """Fewer than `least` different values: no part has more, so all records must go. The last `alone` columns, none or one, count
+    records whose value nobody else has."""
     need = np.zeros(totals.shape[0], dtype=np.int64)
+    end = start + width
     for row in range(totals.shape[0]):
         values = 0
-        for column in range(start, start + width):
+        for column in range(start, end - alone):
             if totals[row, column] > 0:
                 values += 1
+        for column in range(end - alone, end):
+            values += totals[row, column]
         if values < least:
             need[row] = totals[row, 0]
     return need

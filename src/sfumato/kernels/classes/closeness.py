@@ -68,6 +68,9 @@ def closeness(totals: Int, start: int, width: int, group_of: Int, shares: Real, 
     slope = np.zeros(_LANES, dtype=np.float64)  # share of the groups that are short of records
     present = np.zeros(_LANES, dtype=np.float64)
     absent = np.zeros(_LANES, dtype=np.float64)
+    high = np.zeros(_LANES, dtype=np.float64)
+    going = np.zeros(_LANES, dtype=np.bool_)
+    lasting = np.zeros(_LANES, dtype=np.bool_)
     limit = (t + SLACK) * levels
     row = 0
     while row < totals.shape[0]:
@@ -104,28 +107,38 @@ def closeness(totals: Int, start: int, width: int, group_of: Int, shares: Real, 
                 slope[lane] += share if short else 0.0
                 present[lane] += count if short else 0.0
                 absent[lane] += share if count == 0.0 else 0.0
-        for lane in range(filled):
+        failing = 0
+        for lane in range(_LANES):
             size = records[lane]
-            rise = slope[lane]
-            below = present[lane]
-            if rise * size - below <= limit * size:
-                continue
-            if absent[lane] > limit + _CLEARLY:  # whatever is kept lacks too much
+            fails = lane < filled and slope[lane] * size - present[lane] > limit * size
+            nothing = absent[lane] > limit + _CLEARLY  # whatever is kept lacks too much
+            if fails and nothing:
                 need[rows[lane]] = int(size)
-                continue
-            # what is missing, less what may be missing, is convex in the size: Newton's steps come down to its zero from above
-            high = size
-            for _ in range(_NEWTON):
-                rise -= limit
-                if rise <= _FLAT or below >= high * rise:
-                    break
-                high = below / rise
-                rise = 0.0
-                below = 0.0
-                for group in range(groups):
+            high[lane] = size
+            going[lane] = fails and not nothing
+            failing += 1 if going[lane] else 0
+            lasting[lane] = going[lane]
+        # what is missing, less what may be missing, is convex in the size: Newton's steps come down to its zero from above
+        for _ in range(_NEWTON if failing else 0):
+            moving = 0
+            for lane in range(_LANES):
+                rise = slope[lane] - limit
+                moves = going[lane] and rise > _FLAT and present[lane] < high[lane] * rise
+                high[lane] = present[lane] / (rise if moves else 1.0) if moves else high[lane]
+                going[lane] = moves
+                moving += 1 if moves else 0
+                slope[lane] = 0.0
+                present[lane] = 0.0
+            if moving == 0:
+                break
+            for group in range(groups):
+                share = shares[group]
+                for lane in range(_LANES):
                     count = shown[group, lane]
-                    short = shares[group] * high > count
-                    rise += shares[group] if short else 0.0
-                    below += count if short else 0.0
-            need[rows[lane]] = max(1, math.ceil(size - high * _ABOVE - 1e-6))
+                    short = share * high[lane] > count
+                    slope[lane] += share if short else 0.0
+                    present[lane] += count if short else 0.0
+        for lane in range(filled if failing else 0):
+            if lasting[lane]:
+                need[rows[lane]] = max(1, math.ceil(records[lane] - high[lane] * _ABOVE - 1e-6))
     return need

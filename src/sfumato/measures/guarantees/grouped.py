@@ -29,7 +29,7 @@ class UnitsOfClasses:
     units: Integers = field(repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "units", _counts(self.units, self.classes.num_rows, "units"))
+        object.__setattr__(self, "units", _counts(self.units, self.classes.num_rows, "units", least=0))
 
     @property
     def columns(self) -> frozenset[str]:
@@ -115,11 +115,13 @@ class GroupedTable:
         return int(self.counts.sum())
 
 
-def _counts(counts: Integers, rows: int, what: str) -> Integers:
-    """Whole numbers of at least 1, one for each row, whose sum is a whole number of 64 bits."""
+def _counts(counts: Integers, rows: int, what: str, *, least: int = 1) -> Integers:
+    """Whole numbers of at least `least`, one for each row, whose sum is a whole number of 64 bits."""
     numbers = np.asarray(counts)
     if numbers.shape != (rows,) or (numbers.size and numbers.dtype.kind not in "iu"):
         raise InputError(f"a grouped table needs a whole number of {what} for each of its rows")
-    if numbers.size and (int(numbers.min()) < 1 or float(numbers.sum(dtype=np.float64)) >= _MOST_RECORDS):
-        raise InputError(f"each row of a grouped table stands for at least one of its {what}, and all rows for fewer than 2^62")
+    if numbers.size and (int(numbers.min()) < least or float(numbers.sum(dtype=np.float64)) >= _MOST_RECORDS):
+        raise InputError(
+            f"each row of a grouped table stands for at least {least} of its {what}, and all rows for fewer than 2^62"
+        )
     return numbers.astype(np.int64, copy=False)

@@ -48,6 +48,10 @@ _MARK, _FREE = 6.0, 1.5
 _NEARER, _SAME = 3.0, 2.0
 
 
+#: From a name to its mark.
+_Line = tuple[tuple[float, float], tuple[float, float]]
+
+
 @dataclass(frozen=True)
 class Label:
     """A name for the mark at a place of the drawing; one that is `needed` is written in any case."""
@@ -76,6 +80,8 @@ def place_labels(
     free = [(float(x), float(y)) for x, y in (axes.transData.transform(place) for place in kept_free)]
     covered = [_box(x, y, reach) for x, y in (*places, *free)]
     covered += [text.get_window_extent() for text in axes.texts if text.get_text()]
+    leads: list[_Line] = []
+    names: list[Bbox] = []
     for label in labels:
         best: tuple[float, Annotation] | None = None
         x, y = axes.transData.transform((label.x, label.y))
@@ -85,6 +91,10 @@ def place_labels(
             outside = not (inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1)
             cost = 1000.0 * outside + sum(box.overlaps(other) for other in covered)
             cost += not _is_plain(written, box, (float(x), float(y)), others, scale)
+            line = _line_to(written, (float(x), float(y)))
+            if line is not None:
+                cost += sum(_meet(line, other) for other in leads) + sum(_crosses(line, other) for other in names)
+            cost += sum(_crosses(other, box) for other in leads)
             if best is None or cost < best[0]:
                 if best is not None:
                     best[1].remove()
@@ -102,7 +112,10 @@ def place_labels(
                 axes.set_title(f"{words}\n", loc="left", fontsize=label.size, color=label.colour, fontweight="bold")
             continue
         best[1].set_in_layout(False)
-        covered.append(_text_box(best[1]))
+        names.append(_text_box(best[1]))
+        covered.append(names[-1])
+        if (line := _line_to(best[1], (float(x), float(y)))) is not None:
+            leads.append(line)
 
 
 def _tried(axes: Axes, label: Label) -> Iterator[Annotation]:
@@ -133,6 +146,31 @@ def _is_plain(
         return all(_off_line(other, middle, mark) > _MARK * scale for other in others)
     own = _away(box, mark)
     return all(own + _NEARER * scale <= _away(box, other) for other in others)
+
+
+def _line_to(written: Annotation, mark: tuple[float, float]) -> _Line | None:
+    """The line from the middle of a name to its mark, where one is drawn."""
+    if written.arrow_patch is None:
+        return None
+    box = _text_box(written)
+    return ((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2), mark
+
+
+def _meet(one: _Line, other: _Line) -> bool:
+    """Whether two lines cross."""
+
+    def turn(start: tuple[float, float], end: tuple[float, float], place: tuple[float, float]) -> float:
+        return (end[0] - start[0]) * (place[1] - start[1]) - (end[1] - start[1]) * (place[0] - start[0])
+
+    apart = turn(*one, other[0]) * turn(*one, other[1]) < 0
+    return apart and turn(*other, one[0]) * turn(*other, one[1]) < 0
+
+
+def _crosses(line: _Line, box: Bbox) -> bool:
+    """Whether a line runs through a box."""
+    corners = [(box.x0, box.y0), (box.x1, box.y0), (box.x1, box.y1), (box.x0, box.y1)]
+    sides = zip(corners, [*corners[1:], corners[0]], strict=True)
+    return any(_meet(line, side) for side in sides)
 
 
 def _away(box: Bbox, place: tuple[float, float]) -> float:

@@ -7,6 +7,8 @@ front. Duncan, Keller-McNulty, Stokes, "Disclosure risk vs. data utility: the R-
 from __future__ import annotations
 
 import itertools
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 _SHAPES = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*")
 _LONGEST_LABEL = 42
+_COLUMNS = re.compile(r"(?:, )?columns=\[[^\]]*\]")
 #: Families beside each other in the legend, and the height of a row of it in inches.
 _ABREAST, _ROW = 3, 0.24
 #: Places on each part of the front that names keep off.
@@ -122,13 +125,21 @@ def _labels(axes: Axes, front: Sequence[Mark], content: RiskUtility) -> None:
     chosen = None if content.chosen is None else content.marks[content.chosen]
     risk, loss = content.original
     labels = [Label("original", loss, risk, MUTED, needed=True)]
+    names = _short_names([mark.label for mark in content.marks])
     for mark in sorted(front, key=lambda mark: mark is not chosen):
-        text = shorten(visible(mark.label), _LONGEST_LABEL)
+        text = shorten(visible(names[mark.label]), _LONGEST_LABEL)
         picked = mark is chosen
         size, colour = (11, SECOND) if picked else (9.5, INK)
         labels.append(Label(text, mark.loss, mark.risk, colour, size, picked, needed=picked, above="in the ring: "))
     labels.sort(key=lambda label: not label.bold)
     place_labels(axes, labels, [*((mark.loss, mark.risk) for mark in content.marks), (loss, risk)], _along(front))
+
+
+def _short_names(labels: Sequence[str]) -> dict[str, str]:
+    """Names without the columns that a mask changes, where they differ without them; the tooltips have all of it."""
+    short = {label: _COLUMNS.sub("", label).replace("()", "") for label in labels}
+    times = Counter(short.values())
+    return {label: text if times[text] == 1 else label for label, text in short.items()}
 
 
 def _along(front: Sequence[Mark]) -> list[tuple[float, float]]:

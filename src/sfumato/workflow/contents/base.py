@@ -90,6 +90,10 @@ class Content(ABC):
     has_drafts: ClassVar[bool] = False
     #: Whether its public folder may hold a folder of parts, `data`.
     has_parts: ClassVar[bool] = False
+    #: Files that may be as large as data are.
+    large_files: ClassVar[AbstractSet[str]] = frozenset()
+    #: Whether its claims are about a list that its owner keeps.
+    takes_a_list: ClassVar[bool] = False
 
     # On its way out
 
@@ -308,8 +312,9 @@ class Submission(Generic[C]):
     """Content with its promises before anybody verified it, and what a certificate tells about how it was made.
 
     `details` says how the work went; `computed` is what was computed from the original and never leaves. `recipe` and `answers`
-    are what the owner said and keeps with the release. A `draft` is published without an entry in any ledger. Nobody confirmed
-    roles that are `roles_unread`. Where somebody is `strict`, anything but a release that keeps its promises is refused.
+    are what the owner said and keeps with the release. A `draft` is published without an entry in any ledger. What its owner is
+    `warned` of follows from the original and stays with the owner. Where somebody is `strict`, anything but a release that keeps
+    its promises is refused.
     """
 
     content: C
@@ -318,7 +323,7 @@ class Submission(Generic[C]):
     randomness: str
     private: bool
     draft: bool = False
-    roles_unread: bool = False
+    warned: tuple[str, ...] = ()
     strict: bool = False
     fingerprint: str | None = None
     transparency: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))

@@ -382,7 +382,8 @@ def _in_words(others: Sequence[_Earlier], noisy: Sequence[Entry], combined: Mapp
     if others:
         words = f"{len(others)} earlier release{'s' * (len(others) > 1)} of this dataset"
         used = sum(each.view is not None for each in others)
-        which = f", {used} of which were combined with this one" if combined and used < len(others) else ""
+        verb = "was" if used == 1 else "were"
+        which = f", {used} of which {verb} combined with this one" if combined and used < len(others) else ""
         parts.append(f"{words}{which}: {combined['finding'].rstrip('.')}" if combined else words)
     elif repeated:
         parts.append(SAME_ROWS)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sfumato.data.hierarchies.hierarchy import Hierarchy
     from sfumato.data.microdata import Microdata
     from sfumato.data.schema import Schema
+    from sfumato.data.transactions_lists import ItemsetList
     from sfumato.measures.guarantees.examined import Measurement
     from sfumato.measures.guarantees.grouped import GroupedTable
     from sfumato.measures.guarantees.reference import ReferenceDistribution
@@ -81,6 +82,8 @@ class References:
     original_digest: str | None = None
     population_digest: str | None = None
     population_public: bool = False
+    #: What is hidden in baskets, as its owner lists it.
+    itemsets: ItemsetList | None = field(default=None, repr=False)
     #: The population's quasi-identifiers as they were read first: it may be another one when the release is saved.
     _people: dict[tuple[str, ...], pa.Table] = field(default_factory=dict, init=False, repr=False)
     #: The original's distributions, which are asked for with every measurement.

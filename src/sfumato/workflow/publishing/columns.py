@@ -6,14 +6,14 @@ search, the rest is kept. A request that cannot be carried out is refused with a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaError, all_at_once
+from sfumato.core.errors import Infeasible, InputError, ParameterError, SchemaError, all_at_once, notify
 from sfumato.core.guarantees.base import ClassGuarantee
 from sfumato.core.texts import nearest
 from sfumato.data.hierarchies import hierarchy_builders
@@ -23,6 +23,7 @@ from sfumato.data.readers.read_result import NAMED_BY_A_RECORD, are_numbers
 from sfumato.data.relation import COUNT
 from sfumato.data.schema import Column, HierarchySpec, Schema, Type
 from sfumato.data.texts.values import sorted_set, texts
+from sfumato.report.headline import Headline, refuse_all_but_kept
 from sfumato.report.wording import counted
 from sfumato.workflow.publishing.claims import counted_alone
 
@@ -110,8 +111,34 @@ def check_size(records: int, guarantees: Sequence[ClassGuarantee]) -> None:
             )
 
 
-def refuse_repeated_people(data: Microdata) -> None:
-    """`unit = "record"` says that nobody has several rows; a column that numbers people and repeats says otherwise."""
+def warned_of_people(data: Microdata, *, strict: bool) -> list[str]:
+    """A warning where nobody declares whose a record is and a column that numbers people repeats; where the schema says that each
+    record is a person's, such a table is refused."""
+    said = []
+    for name, people, rows in _repeated_people(data):
+        finding = f"column '{name}', which numbers people, has {people:,} different values in {rows:,} rows"
+        if data.schema.each_record_is_a_unit:
+            raise InputError(
+                f'unit = "record" says that no person has several rows, but {finding}. Give it role = "unit"; if it numbers '
+                "something else, leave it out of the table."
+            )
+        said.append(repeated_in_words(name, people, rows))
+    if strict:
+        refuse_all_but_kept(Headline.of("kept", "", said))
+    notify(said)
+    return said
+
+
+def repeated_in_words(name: str, people: int, rows: int) -> str:
+    """What to say where nobody declares whose a record is and a column that numbers people repeats."""
+    return (
+        f"records are counted and not people, and column '{name}', which numbers people, has {people:,} different values in "
+        f'{rows:,} rows: a class may be one person. Give it role = "unit"'
+    )
+
+
+def _repeated_people(data: Microdata) -> Iterator[tuple[str, int, int]]:
+    """Columns that number people, have values in several rows and are no unit: name, different values, rows with one."""
     from sfumato.data.profiling.identifier_names import numbers_persons
     from sfumato.engines.class_queries import ROWS
     from sfumato.engines.expressions import Reference
@@ -121,24 +148,19 @@ def refuse_repeated_people(data: Microdata) -> None:
     identifiers = [name for name in data.schema.with_role("identifier") if name in data.column_names]
     # a pseudonym that repeats is refused where something is promised, with its own words
     names = [name for name in identifiers if numbers_persons(name) and not data.schema.columns[name].pseudonym]
-    if not data.schema.each_record_is_a_unit or not names:
+    if data.schema.unit is not None or not names:
         return
     relation = plannable(data.relation)
-    rows = Scan(ROWS, tuple(relation.fields[name] for name in names))
     asked = [
         AggregateColumn(f"{function} {place}", function, Reference(name))
         for place, name in enumerate(names)
         for function in ("count", "count_distinct")
     ]
+    rows = Scan(ROWS, tuple(relation.fields[name] for name in names))
     answer = relation.run(Group(rows, (), tuple(asked))).to_pylist()[0]
     for place, name in enumerate(names):
-        named, people = answer[f"count {place}"], answer[f"count_distinct {place}"]
-        if people < named:
-            raise InputError(
-                f"unit = \"record\" says that no person has several rows, but column '{name}', which numbers people, has "
-                f'{people:,} different values in {named:,} rows. Give it role = "unit"; if it numbers something else, leave it '
-                "out of the table."
-            )
+        if answer[f"count_distinct {place}"] < answer[f"count {place}"]:
+            yield name, answer[f"count_distinct {place}"], answer[f"count {place}"]
 
 
 def released_schema(schema: Schema, table: pa.Table) -> Schema:
@@ -207,7 +229,10 @@ def _is_kept(column: Column) -> bool:
 def _schema_faults(schema: Schema, unlisted: Sequence[str]) -> list[str]:
     faults = []
     if not schema.quasi:
-        faults.append('no column has the role "quasi". Say which columns an outsider could know about a person')
+        faults.append(
+            'no column has the role "quasi". Say which columns an outsider could know about a person: in the schema, or with '
+            'quasi=["age", …] in Python'
+        )
     if unlisted and schema.unlisted == "refuse":
         listed = ": " + ", ".join(f"'{name}'" for name in unlisted[:10]) + (" …" if len(unlisted) > 10 else "")
         if are_numbers(unlisted):  # they may be somebody's values

@@ -170,7 +170,7 @@ def _published(submission: Submission[C], ledger: Ledger | str | Path | None, ch
             computed=submission.computed,
             recipe=submission.recipe,
             answers=submission.answers,
-            roles_unread=submission.roles_unread,
+            warned=submission.warned,
         ),
     )
 
@@ -207,7 +207,7 @@ def opened_to_read(ledger: Ledger | str | Path | None) -> Iterator[Ledger | None
 def _refuse_all_but_kept(submission: Submission[Content], certificate: Certificate, *, measured: bool) -> None:
     """For somebody who is strict: nothing is entered or written unless the verdict will be `kept`; a draft has its release's."""
     of_release = dataclasses.replace(certificate, draft=False)
-    refuse_all_but_kept(release_headline(of_release, measured=measured, roles_unread=submission.roles_unread))
+    refuse_all_but_kept(release_headline(of_release, measured=measured, warned=submission.warned))
 
 
 def _entered(

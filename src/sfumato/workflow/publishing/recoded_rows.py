@@ -157,7 +157,7 @@ def about_search(
     """What is published about how rows were recoded, and what the owner should think about; `table` has the quasi-identifiers
     that are shown, in rows or groups of rows."""
     plan = request.plan
-    ranged = _ranged(plan.schema, ranges, table)
+    ranged = _ranged(plan.schema, plan.quasi, ranges, table)
     transparency = _transparency(outcome, request, ranged) | {"written_as": written_as(request.people, plan.keep)}
     ends = [", ".join(ranged).join(ENDS_OF_RANGES)] if ranged else []
     return transparency, (*_widths_left_open(plan.schema), *ends)
@@ -192,11 +192,11 @@ def _transparency(outcome: SearchOutcome, request: ReleaseRequest, ranged: Colle
     return facts
 
 
-def _ranged(schema: Schema, ranges: Mapping[str, Collection[str]], table: pa.Table) -> list[str]:
+def _ranged(schema: Schema, quasi: Sequence[str], ranges: Mapping[str, Collection[str]], table: pa.Table) -> list[str]:
     """Columns that show ranges which the search made of the data; a set, or a cell that is not shown, is none."""
     return [
         name
-        for name in schema.quasi
+        for name in quasi
         if schema.columns[name].items is None
         and any(text in ranges.get(name, ()) for text in texts(table.column(name).unique()) if text not in (None, ROOT))
     ]

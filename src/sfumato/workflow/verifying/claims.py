@@ -34,6 +34,8 @@ from sfumato.workflow.verifying.verification import Finding
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from sfumato.core.guarantees.hidden import Hidden
+    from sfumato.data.transactions_lists import ItemsetList
     from sfumato.engines.sources import TableLike
     from sfumato.ledger.ledger import Ledger
     from sfumato.measures.guarantees.examined import Measurement
@@ -49,7 +51,12 @@ _POPULATION = re.compile(rf"population (({'|'.join(FINGERPRINTS)}):[0-9a-f]{{64}
 
 
 def references_of(
-    certificate: Certificate, schema: Schema, original: TableLike, population: TableLike, reading: Reading = PLAIN
+    certificate: Certificate,
+    schema: Schema,
+    original: TableLike,
+    population: TableLike,
+    reading: Reading = PLAIN,
+    itemsets: ItemsetList | Hidden | str | Path | None = None,
 ) -> References:
     """The tables to compare with; a file or frame is read with the types and missing codes that the release's columns have, and
     as `reading` says."""
@@ -69,7 +76,16 @@ def references_of(
     if population is not None and not isinstance(population, Microdata):
         others = {name: Column(missing=missing) for name, missing in codes.items()}
         population = read_described(population, others, None, reading.of_another_table())
-    return References(original, population)
+    return References(original, population, itemsets=_listed(itemsets))
+
+
+def _listed(itemsets: ItemsetList | Hidden | str | Path | None) -> ItemsetList | None:
+    from sfumato.core.guarantees.hidden import Hidden
+    from sfumato.data.transactions_lists import ItemsetList
+
+    if isinstance(itemsets, Hidden):
+        return ItemsetList.of(itemsets)
+    return ItemsetList.read(itemsets) if isinstance(itemsets, (str, Path)) else itemsets
 
 
 def check_claims(

@@ -92,7 +92,8 @@ def _of_the_certificate(certificate: Certificate, schema: Schema) -> list[str]:
     facts = certificate.transparency
     pseudonyms = [WARNING] if set(names_in(facts, "pseudonymised_columns")) & set(schema.columns) else []
     masked = registry.has("mask", certificate.method.get("name"))
-    left = left_as_they_are(names_in(facts, "masked_columns"), list(schema.columns), schema.quasi) if masked else ()
+    quasi = [name for name in names_in(facts, "quasi_identifiers") if name in schema.quasi]  # in the order of the maker's words
+    left = left_as_they_are(names_in(facts, "masked_columns"), list(schema.columns), quasi) if masked else ()
     return [*missing_counted(certificate.claims), *pseudonyms, *left]
 
 

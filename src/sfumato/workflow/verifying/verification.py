@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sfumato.core.certificate import Certificate
+from sfumato.core.markup import shorten
 from sfumato.core.plain_data import PlainDict
 
 Verdict = Literal[
@@ -45,7 +46,7 @@ class Finding:
     caveat: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verification:
     """The verdict on a release folder; `allow_demonstration` says that a release made with a seed was expected."""
 
@@ -53,6 +54,10 @@ class Verification:
     findings: tuple[Finding, ...]
     certificate: Certificate | None = field(default=None, repr=False)
     allow_demonstration: bool = False
+
+    def __repr__(self) -> str:
+        failed = next((f": {shorten(finding.text, 200)}" for finding in self.findings if finding.passed is False), "")
+        return f"Verification('{shorten(self.folder, 60)}', {self.verdict}{failed})"
 
     @property
     def verdict(self) -> Verdict:

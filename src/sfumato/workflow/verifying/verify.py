@@ -39,6 +39,8 @@ from sfumato.workflow.verifying.untrusted import UntrustedFolder, quoted
 from sfumato.workflow.verifying.verification import Finding, Verification
 
 if TYPE_CHECKING:
+    from sfumato.core.guarantees.hidden import Hidden
+    from sfumato.data.transactions_lists import ItemsetList
     from sfumato.engines.sources import TableLike
     from sfumato.ledger.ledger import Ledger
     from sfumato.workflow.contents.base import Content
@@ -60,6 +62,7 @@ def verify(
     *,
     original: TableLike = None,
     population: TableLike = None,
+    itemsets: ItemsetList | Hidden | str | Path | None = None,
     public_key: str | Path | None = None,
     ledger: Ledger | str | Path | None = None,
     allow_demonstration: bool = False,
@@ -69,7 +72,8 @@ def verify(
 ) -> Verification:
     """Check the release in `folder` (the one with `public/` in it, or the public folder itself).
 
-    `original` and `population` are tables or files for claims that compare with them. `public_key` names
+    `original` and `population` are tables or files for claims that compare with them; `itemsets` is the owner's list of what was
+    hidden in baskets, or the file of it. `public_key` names
     the file of the key you expect the signature from; without it a signature is checked against the key it
     brings along. `ledger` is where claims about a process, such as differential privacy, were paid for.
     `allow_demonstration` accepts a release that was made with a seed. `data` is where the rows are that were published into a
@@ -100,18 +104,20 @@ def verify(
             if not kind.has_parts:
                 public.refuse(PARTS)
             _refuse_rows_elsewhere(kind, data, table)
+            _refuse_other_references(kind, itemsets, original, population)
             kind.refuse_other_facts(certificate, schema)
             refuse_other_comparison(certificate.composition, withdrawn=bool(certificate.withdrawn))
             refuse_other_ledger_statements(certificate)
             parts.refuse_other_attacks(certificate)
-            findings.append(_check_files(public, certificate, Path(private)))
+            findings.append(_check_files(public, certificate, Path(private), kind))
             findings.append(parts.stated_only(certificate))
             signature, signer = _check_signature(public, content, public_key)
             findings.append(signature)
             beside = FolderAtHand(public, _table_of_rows(data, table))
             content_data, read = kind.read(certificate, schema, Path(private), beside)
             findings.extend(read)
-            compared = references_of(certificate, schema, original, population, owners_reading(place).overridden(stated))
+            reading_of = owners_reading(place).overridden(stated)
+            compared = references_of(certificate, schema, original, population, reading_of, itemsets)
             findings.extend(check_claims(certificate, schema.replace(folder=private), content_data, compared, ledger))
             findings.extend(check_notices(certificate, schema, content_data))
             entry = None if ledger is None else check_entry(certificate, content_data, ledger)
@@ -153,8 +159,8 @@ def open_release(folder: str | Path, data: TableLike = None, table: str | None =
     with _public_folder(place) as public, temporary_folder("verify") as private:
         certificate = read_certificate(untrusted.parse_json(public.read(CERTIFICATE), "the certificate"))
         schema = read_schema(certificate)
-        _check_files(public, certificate, Path(private))
         kind = content_kind(certificate)
+        _check_files(public, certificate, Path(private), kind)
         if not kind.has_parts:
             public.refuse(PARTS)
         _refuse_rows_elsewhere(kind, data, table)
@@ -169,6 +175,16 @@ def _refuse_rows_elsewhere(kind: type[Content], data: TableLike, table: str | No
         raise InputError("table= (--table) names a table of the database in data= (--data); give both")
     if data is not None and not kind.has_parts:
         raise InputError("the rows of this release are in its folder; leave data= (--data) out")
+
+
+def _refuse_other_references(kind: type[Content], itemsets: object, original: object, population: object) -> None:
+    """What nobody would compare with must not read as if it had been compared."""
+    if itemsets is not None and not kind.takes_a_list:
+        raise InputError(
+            "itemsets= (--itemsets) is a list of what was hidden in baskets, and this release has none; leave it out"
+        )
+    if kind.takes_a_list and (original is not None or population is not None):
+        raise InputError("baskets are compared with the list of what is hidden in them: pass itemsets= (--itemsets) alone")
 
 
 def _table_of_rows(data: TableLike, table: str | None) -> Microdata | None:
@@ -216,7 +232,7 @@ def _beside(place: Path) -> list[Finding]:
     return [Finding("beside public/", None, f"no part of the release and not looked at: {', '.join(map(quoted, names[:5]))}")]
 
 
-def _check_files(public: UntrustedFolder, certificate: Certificate, private: Path) -> Finding:
+def _check_files(public: UntrustedFolder, certificate: Certificate, private: Path, kind: type[Content]) -> Finding:
     """Every file of the certificate is there with its digest, and no other; those that are measured are
     copied out.
     """
@@ -228,7 +244,7 @@ def _check_files(public: UntrustedFolder, certificate: Certificate, private: Pat
     if absent:
         raise VerificationFailed(f"files of the certificate are missing: {', '.join(map(quoted, absent[:5]))}")
     for name in sorted(listed):
-        limit = untrusted.MAX_DATA_BYTES if name in DATA_FILES else untrusted.MAX_TEXT_BYTES
+        limit = untrusted.MAX_DATA_BYTES if name in DATA_FILES or name in kind.large_files else untrusted.MAX_TEXT_BYTES
         entry = certificate.files[name]
         if entry["bytes"] > limit:
             raise VerificationFailed(f"the file {quoted(name)} is said to be larger than {limit:,} bytes")

@@ -47,7 +47,7 @@ class Gaussian(Calibrated[Any, Any]):
 
     sensitivity: Change
     epsilon: Annotated[Number | None, POSITIVE, "the loss ε that an answer costs, with delta"] = None
-    delta: Annotated[Number | None, PART, "the probability δ with which more may be lost"] = None
+    delta: Annotated[Number | None, PART, "δ: what is added to every bound on a probability"] = None
     rho: Annotated[Number | None, POSITIVE, "the zero-concentrated loss ρ, in place of epsilon and delta"] = None
     form: Annotated[Literal["analytic", "classic"], "which formula of the deviation is used"] = "analytic"
     coordinates: Annotated[Count, "how many numbers one answer has"] = 1

@@ -46,7 +46,9 @@ class Laplace(Calibrated[Any, Any]):
 
     sensitivity: Change
     epsilon: Annotated[Number, ranges.Number(at_least=0, exact=True), "the loss ε that an answer costs"]
-    delta: Annotated[Number, ranges.Number(at_least=0, below=1, exact=True), "the probability δ with which more may be lost"] = 0
+    delta: Annotated[
+        Number, ranges.Number(at_least=0, below=1, exact=True), "δ: what is added to every bound on a probability"
+    ] = 0
     form: Annotated[Literal["tight", "printed"], "which formula of the scale is used with a delta"] = "tight"
     coordinates: Annotated[Count, "how many numbers one answer has"] = 1
     step: Step = None

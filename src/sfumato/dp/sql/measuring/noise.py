@@ -106,7 +106,7 @@ class Request(Declared):
             Amount(at_least=Fraction(1, 10**100), below=1, exact=True),
             "it should be far below 1 over the number of people; leave it out for pure ε",
         ),
-        "δ: the probability that is excepted",
+        "δ: what is added to every bound on a probability",
     ] = None
     rho: Annotated[_Loss, "ρ: the concentrated loss, at the most"] = None
 

@@ -46,7 +46,7 @@ class WildcardRisk(Measure[Microdata | None, Compared]):
     matching records are at the least. The floor is a blind guess among the people of the release; the number is exact for it.
 
     >>> table = pa.table({"age": ["30", "*", "40"], "sex": ["f", "f", "f"]})
-    >>> released = sf.data.released.ReleasedTable(table, sf.Schema.of(quasi=["age", "sex"]), records=3)
+    >>> released = sf.data.microdata.ReleasedTable(table, sf.Schema.of(quasi=["age", "sex"]), records=3)
     >>> WildcardRisk().score(None, released).value
     0.5
     """

@@ -1,0 +1,1 @@
+"""Methods that change baskets until nothing on the owner's list is derived from them."""
