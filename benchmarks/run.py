@@ -69,6 +69,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         starting,
         swapping,
         synthesis,
+        tables,
     )
 
     groups: list[Callable[[], Iterator[Case]]] = [
@@ -83,6 +84,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         swapping.cases,
         linkage.cases,
         itemsets.cases,
+        tables.cases,
         lambda: sessions.cases(folder),
         lambda: large.cases(folder),
     ]

@@ -15,6 +15,7 @@ from sfumato.tables.audit.auditing import audit
 from sfumato.tables.audit.witnesses import witnesses
 from sfumato.tables.suppression.suppress import suppress
 from sfumato.tables.system import LinearSystem, SuppressionProblem
+from tests.conformance.examples import examples
 from tests.tables.test_suppression import PLACES, salaries, with_margins
 
 
@@ -131,7 +132,7 @@ def test_witnesses_of_numbers_with_decimals_are_exact() -> None:
 
 
 @given(st.integers(0, 10_000))
-@settings(deadline=None, max_examples=10)
+@settings(deadline=None, max_examples=examples(8))
 def test_witnesses_of_three_dimensions_agree_with_the_published_table(seed: int) -> None:
     generator = np.random.default_rng(seed)
     system, values, cells = with_margins(generator.integers(0, 9, (3, 3, 2)))

@@ -231,6 +231,11 @@ def test_hostile_files_get_a_verdict_and_no_crash(tmp_path: Path) -> None:
         for content in (b"", b"[]", b"{}", b'{"dimensions": [], "tables": []}', b"\xff", stored[name][:100]):
             with pytest.raises((VerificationFailed, sf.errors.SfumatoError, KeyError, TypeError, ValueError, IndexError)):
                 table_of({**stored, name: content})
+    structure = json.loads(stored["structure.json"])
+    elsewhere: list[dict[str, object]] = [{"tables": [[[0, 99], [0, 1]]]}, {"tables": [[[-1], [0]]]}, {"tables": [[[0]]]}]
+    for change in [{"decimals": 10**9}, {"decimals": "2"}, *elsewhere]:
+        with pytest.raises((sf.errors.SfumatoError, ValueError)):
+            table_of({**stored, "structure.json": json.dumps({**structure, **change}).encode()})
 
 
 PEOPLE = pa.table({"town": list("AAAAABBBBBBCCCCCC"), "sex": list("fmmmmffffmmfffmmm"), "wage": [10 * i + 20 for i in range(17)]})

@@ -15,6 +15,7 @@ from sfumato.core.errors import Infeasible, InputError, ParameterError
 from sfumato.tables.audit.auditing import audit
 from sfumato.tables.suppression.suppress import METHODS, suppress
 from sfumato.tables.system import LinearSystem, SuppressionProblem
+from tests.conformance.examples import examples
 
 SALARIES = np.array([[360, 450, 720, 400, 360], [1440, 540, 22, 570, 320], [722, 1178, 375, 800, 363]])
 PLACES = {(1, 2): 5, (0, 0): 36, (2, 4): 36}
@@ -150,8 +151,9 @@ def small_problems(draw: st.DrawFn) -> SuppressionProblem:
     )
 
 
+@pytest.mark.slow
 @given(small_problems())
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=examples(8))
 def test_every_pattern_passes_a_brute_force_audit_and_cuts_equal_the_full_programme(problem: SuppressionProblem) -> None:
     try:
         answers = {method: suppress(problem, method) for method in ("full", "cuts", "lp", "modular")}  # type: ignore[arg-type]
@@ -167,7 +169,7 @@ def test_every_pattern_passes_a_brute_force_audit_and_cuts_equal_the_full_progra
 
 
 @given(small_problems())
-@settings(deadline=None, max_examples=12)
+@settings(deadline=None, max_examples=examples(8))
 def test_the_audit_agrees_with_brute_force_on_any_pattern(problem: SuppressionProblem) -> None:
     generator = np.random.default_rng(int(problem.values.sum()))
     pattern = problem.primary | (generator.random(problem.system.size) < 0.5)

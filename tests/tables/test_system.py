@@ -60,3 +60,5 @@ def test_faults_of_a_problem_are_named_all_at_once() -> None:
 def test_a_blank_without_levels_must_still_not_be_determined() -> None:
     problem = SuppressionProblem.of(LinearSystem.of([(0, [1, 2])], 3), np.array([5, 2, 3]), np.array([False, True, False]))
     assert (problem.spread > 0).tolist() == [False, True, False]
+    nearly = SuppressionProblem.of(problem.system, problem.values, problem.primary, upper=1e-9)
+    assert nearly.spread[1] == problem.spread[1]

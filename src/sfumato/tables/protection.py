@@ -38,6 +38,7 @@ COSTS: tuple[Costs, ...] = ("value", "count", "contributors")
 _MOST_LISTED = 50
 #: Sizes that solvers of linear programmes are at ease with.
 _COMFORTABLE = 1e7
+_LEAST = 1e-3
 #: What the owner's copy calls a cell.
 PRIMARY, SECONDARY, PUBLISHED, EMPTY = "primary", "secondary", "published", "empty"
 
@@ -276,7 +277,8 @@ def problem_of(
         known_low=np.maximum(values - margin, 0.0),
         known_high=values + margin,
         lower=np.where(sensitive.cells, lower, 0.0) / scale,
-        upper=np.where(sensitive.cells, upper, 0.0) / scale,
+        # a level that a solver cannot tell from 0 is raised to one that it can
+        upper=np.where(sensitive.cells, np.maximum(upper / scale, _LEAST if scale > 1 else 0.0), 0.0),
         # of a sum, a single contributor knows the cell; of a count, nobody knows that he is the only one
         singles=() if cube.shape.value is None else cube.singles,
         whole=cube.shape.value is None,

@@ -111,6 +111,10 @@ def grid_of(structure: Plain) -> TableGrid:
         for each in structure["dimensions"]
     ]
     tables: list[Shown] = [tuple(tuple(codes) for codes in table) for table in structure["tables"]]
+    for table in tables:
+        shown = zip(dimensions, table, strict=True)
+        if not all(codes and all(type(code) is int and 0 <= code < len(each.codes) for code in codes) for each, codes in shown):
+            raise InputError("a table shows codes that its dimensions do not have")
     return TableGrid.of(dimensions, tables)
 
 

@@ -26,7 +26,7 @@ Numbers = NDArray[Any]  # whole numbers or floats
 
 #: How far rounding may take a sum of floats from its total, relative to the sizes that were added.
 _ROUNDING = 1e-9
-#: A blank without levels must not be determined: it stays open by so much of its value, and by 1 where cells are counts.
+#: A blank must not be determined, whatever its levels: it stays open by so much of its value, and by 1 where cells are counts.
 _LEAST_SPREAD = 1e-3
 
 
@@ -173,10 +173,10 @@ class SuppressionProblem:
 
     @cached_property
     def spread(self) -> Real:
-        """How wide the interval of each primary cell must be: `sliding`, and more than a point where no level is given."""
+        """How wide the interval of each primary cell must be: `sliding`, and never next to nothing."""
         least = np.ones(self.system.size) if self.whole else _LEAST_SPREAD * np.maximum(np.abs(self.values), 1.0)
-        bare = (self.lower <= 0) & (self.upper <= 0) & (self.sliding <= 0)
-        return np.where(self.primary & bare, least, self.sliding)
+        bare = self.primary & (np.maximum(self.lower + self.upper, self.sliding) < least)
+        return np.where(bare, np.maximum(self.sliding, np.minimum(least, self.room_below + self.room_above)), self.sliding)
 
     @cached_property
     def room_below(self) -> Real:

@@ -213,9 +213,10 @@ class _Work:
 
     def _neat(self, table: Real) -> Real:
         """Whole numbers where the table has whole numbers and the solver's rounding is all that keeps them from being so."""
+        if not np.issubdtype(self.problem.values.dtype, np.integer) or not np.isfinite(table).all():
+            return table
         near = np.rint(table)
-        tidy = np.issubdtype(self.problem.values.dtype, np.integer) & (np.abs(near - table) <= _ROUNDING * np.maximum(1.0, near))
-        return np.where(tidy, near + 0.0, table)
+        return np.where(np.abs(near - table) <= _ROUNDING * np.maximum(1.0, np.abs(near)), near + 0.0, table)
 
     def _adds_up(self, table: Real) -> bool:
         """Whether a table in whole numbers agrees with what is published: added up, nothing else."""

@@ -6,6 +6,7 @@ Several tables become one cube. They are linked by the dimensions that they shar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from sfumato.core.errors import InputError, MissingColumn, all_at_once, as_name
@@ -135,7 +136,8 @@ def _add(
 
 def _digits(facts: Mapping[tuple[str, ...], _Facts]) -> int:
     """The most digits after the point that a value has, as far as floats keep them apart."""
-    longest = max((len(f"{amount:.9f}".rstrip("0").partition(".")[2]) for amount, _, _ in facts.values()), default=0)
+    longest = max((len(f"{Decimal(repr(amount)).normalize():f}".partition(".")[2]) for amount, _, _ in facts.values()), default=0)
+    longest = min(longest, 9)
     size = max((abs(amount) for amount, _, _ in facts.values()), default=1.0)
     while longest and size * 10**longest >= 2**52:
         longest -= 1

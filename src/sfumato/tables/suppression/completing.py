@@ -35,7 +35,7 @@ def complete(
     """
     model = CheapestDeviation(problem, Proofs(problem), problem.weights if weights is None else weights, cycles=cycles)
     answer = pattern | problem.primary
-    hopeless = protect_all(model, answer, progress=progress)
+    hopeless = protect_all(model, answer, inside=bool((answer & ~problem.primary).any()), progress=progress)
     if hopeless.size:
         return answer, hopeless
     if trimmed:

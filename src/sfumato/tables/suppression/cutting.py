@@ -21,13 +21,15 @@ from sfumato.tables.system import Flags, Real, SuppressionProblem
 #: Rounds of the linear and of the integer programme, nodes of one of these, and cuts of one round.
 ROUNDS, WHOLE_ROUNDS, NODES, CUTS = 200, 60, 5_000, 2_000
 #: Rounds of the linear programme in which the bound may stand nearly still, and the share of it that counts as still.
-_STILL, _SLOW = 20, 1e-4
+_STILL, _SLOW = 40, 1e-6
 #: By how much of the gap a round must raise the bound if the relaxation only guides the heuristic.
 _WORTH = 0.01
 #: What a cell that the relaxation chose fully saves of its weight when the heuristic chooses.
 _GUIDANCE = 0.95
 #: A pattern that is not safe yet is completed in every so many rounds.
 _COMPLETED = 4
+#: Slack cuts are dropped in every so many rounds.
+_FORGOTTEN = 5
 #: How much of the cheapest cells the first programme looks at.
 _FIRST_SHARE = 0.2
 _ROUNDING = 1e-6
@@ -63,8 +65,9 @@ def solve_with_cuts(
     """The cheapest pattern within a gap, from a first pattern on; `extra` are adversaries who know cells of their own."""
     work = _Cutting(problem, start, gap, seconds, extra, cycles, progress)
     work.relax(quick=not whole_rounds)
-    if whole_rounds and not work.done():
-        work.decide(whole_rounds, nodes)
+    if whole_rounds:
+        if not work.done():
+            work.decide(whole_rounds, nodes)
         work.tidy()
     return work.best
 
@@ -141,6 +144,8 @@ class _Cutting:
                 cuts = self.separation.bridges(share, CUTS) if share.size <= _BRIDGES else []
             if not cuts:
                 break
+            if number % _FORGOTTEN == _FORGOTTEN - 1:
+                self.master.forget_slack(self.relaxed.share)
             self.master.add(cuts)
         before = self.best.pattern
         if self.relaxed is not None:

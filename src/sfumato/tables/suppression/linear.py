@@ -121,14 +121,21 @@ class CheapestDeviation:
         return cells[moved], deviations[moved]
 
 
-def protect_all(model: CheapestDeviation, pattern: Flags, cells: Cells | None = None, progress: Progress = silent) -> Cells:
-    """Protect sensitive cells, those with the greatest levels first; returns those that nothing protects."""
+def protect_all(
+    model: CheapestDeviation, pattern: Flags, cells: Cells | None = None, inside: bool = False, progress: Progress = silent
+) -> Cells:
+    """Protect sensitive cells, those with the greatest levels first; returns those that nothing protects.
+
+    With `inside` a way over cells that are blank already is looked for first.
+    """
     proofs = model.proofs
     waiting = proofs.closed() if cells is None else cells
     needs = np.maximum(proofs.lower, proofs.upper)[waiting]
     hopeless = []
     for done, cell in enumerate(waiting[np.argsort(-needs, kind="stable")].tolist()):
         progress("suppressing", done, waiting.size)
+        if inside and model.protect(cell, pattern, only=pattern):
+            continue
         if not model.protect(cell, pattern):
             hopeless.append(cell)
     return np.array(hopeless, dtype=np.int64)

@@ -13,6 +13,8 @@ from sfumato.tables.system import Flags, Real
 
 Cells = NDArray[np.int64]
 _OPTIMAL = 1e-9
+#: A cut that is kept to with so much to spare is slack.
+_SLACK = 1e-3
 
 
 class Relaxed(NamedTuple):
@@ -50,6 +52,16 @@ class Master:
         self._solver.addRows(len(cuts), least, np.full(len(cuts), np.inf), places.size, starts, places, values[inside])
         self.cuts += cuts
         self._matrix = None
+
+    def forget_slack(self, share: Real) -> None:
+        """Drop the cuts that a solution keeps to with room to spare: the bound stands, and programmes stay small."""
+        least = np.array([cut.least for cut in self.cuts])
+        slack = self.matrix @ share - least > _SLACK
+        if np.count_nonzero(slack) * 2 > slack.size:
+            rows = np.flatnonzero(slack).astype(np.int32)
+            self._solver.deleteRows(rows.size, rows)
+            self.cuts = [cut for cut, loose in zip(self.cuts, slack.tolist(), strict=True) if not loose]
+            self._matrix = None
 
     @property
     def matrix(self) -> Any:  # cuts by cells, a sparse matrix of SciPy

@@ -8,6 +8,9 @@ import numpy as np
 
 from sfumato.tables.system import Real, SuppressionProblem
 
+#: A level below this share of the value is next to nothing; the width of the interval counts then.
+_NOTHING = 1e-7
+
 
 class Need(NamedTuple):
     """A sensitive cell must stay open by `amount` above (side 1), below (-1) or from end to end (0), for those who know the
@@ -23,8 +26,9 @@ def needs_of(problem: SuppressionProblem) -> list[Need]:
     """The needs for outsiders, cell after cell."""
     listed = []
     for cell in np.flatnonzero(problem.primary).tolist():
+        least = _NOTHING * max(1.0, abs(float(problem.values[cell])))
         sides = ((1, problem.upper[cell]), (-1, problem.lower[cell]))
-        listed += [Need(cell, side, float(amount)) for side, amount in sides if amount > 0]
+        listed += [Need(cell, side, float(amount)) for side, amount in sides if amount > least]
         if problem.spread[cell] > problem.upper[cell] + problem.lower[cell]:
             listed.append(Need(cell, 0, float(problem.spread[cell])))
     return listed

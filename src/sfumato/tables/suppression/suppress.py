@@ -32,8 +32,9 @@ METHODS: tuple[str, ...] = get_args(Method)
 _CUTS_FLAT, _CUTS = 30_000, 1_600
 #: Tables whose cost is bounded from below by the relaxation, if another method made the pattern.
 _BOUNDED = 100_000
-#: Rounds of integer programmes for `auto` beyond two dimensions, nodes of one, and nodes of the full programme.
-_AUTO_ROUNDS, _AUTO_NODES, _FULL_NODES = 6, 40, 100_000
+#: Rounds of integer programmes for `auto` beyond two dimensions, cells times nodes of one, and nodes of the
+#: full programme.
+_AUTO_ROUNDS, _AUTO_WORK, _FULL_NODES = 8, 200_000, 100_000
 #: How often a pattern is mended before it is given up.
 _MENDED = 12
 
@@ -169,7 +170,7 @@ class _Choice:
             seconds=self.left(),
             extra=extra,
             whole_rounds=rounds,
-            nodes=NODES if self.asked == "cuts" or self.flat else _AUTO_NODES,
+            nodes=NODES if self.asked == "cuts" or self.flat else max(_AUTO_WORK // self.problem.system.size, 20),
             cycles=self.method != "lp",
             progress=self.progress,
         )

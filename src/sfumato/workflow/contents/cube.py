@@ -124,11 +124,12 @@ class Cube(Content):
         stored = {name: (folder / name).read_bytes() for name in sorted(FILES)}
         try:
             table = table_of(stored)
+            again = files_of(table)
         except VerificationFailed:
             raise
         except (SfumatoError, KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError):
             raise VerificationFailed("the files of the table are not written as releases write them") from None
-        if table.dataset != schema.dataset or files_of(table) != stored:
+        if table.dataset != schema.dataset or again != stored:
             raise VerificationFailed("the files of the table are not those that its values, codes and sums give")
         blanks = int(table.blank.sum())
         return table, [Finding("data", True, f"a table of {table.grid.size:,} cells, {blanks:,} of them blank")]
@@ -185,7 +186,10 @@ def table_of(files: Mapping[str, bytes]) -> PublishedTable:
     fill = untrusted.parse_json(files[WITNESSES], "the witnesses")
     if not isinstance(structure, Mapping) or not isinstance(fill, Mapping):
         raise VerificationFailed("the structure of the table is not written as releases write it")
-    grid, decimals = grid_of(structure), structure["decimals"]
+    decimals = structure["decimals"]
+    if type(decimals) is not int or not 0 <= decimals <= 9:
+        raise VerificationFailed("a table shows 0 to 9 digits after the point")
+    grid = grid_of(structure)
     rows = list(csv.reader(io.StringIO(files[TABLE].decode(), newline="")))[1:]
     if len(rows) != grid.size:
         raise VerificationFailed("the table does not have one line for each of its cells")
