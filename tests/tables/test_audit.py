@@ -15,7 +15,7 @@ from sfumato.tables.audit.auditing import audit
 from sfumato.tables.audit.witnesses import witnesses
 from sfumato.tables.suppression.suppress import suppress
 from sfumato.tables.system import LinearSystem, SuppressionProblem
-from tests.conformance.examples import examples
+from tests.examples import examples
 from tests.tables.test_suppression import PLACES, salaries, with_margins
 
 

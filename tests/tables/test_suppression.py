@@ -15,7 +15,7 @@ from sfumato.core.errors import Infeasible, InputError, ParameterError
 from sfumato.tables.audit.auditing import audit
 from sfumato.tables.suppression.suppress import METHODS, suppress
 from sfumato.tables.system import LinearSystem, SuppressionProblem
-from tests.conformance.examples import examples
+from tests.examples import examples
 
 SALARIES = np.array([[360, 450, 720, 400, 360], [1440, 540, 22, 570, 320], [722, 1178, 375, 800, 363]])
 PLACES = {(1, 2): 5, (0, 0): 36, (2, 4): 36}
