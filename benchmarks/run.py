@@ -110,7 +110,7 @@ def _cases(folder: Path, wanted: re.Pattern[str], *, quick: bool) -> Iterator[Ca
         except NoData as reason:
             missing[str(reason)] = None
     for reason in missing:
-        print(f"skipped the cases on Adult: {reason}", file=sys.stderr)
+        print(f"skipped cases on real data: {reason}", file=sys.stderr)
 
 
 def _measured(case: Case, *, quick: bool) -> Result:

@@ -123,7 +123,7 @@ def cases() -> Iterator[Case]:
         **once,
     )
     yield Case(
-        "300 × 300 cells, 2,700 sensitive, protected",
+        "300 × 300 cells, 2,700 sensitive, blanks chosen",
         lambda table: suppress(table),
         prepare=lambda: square(300, 2_700),
         limit=40.0,

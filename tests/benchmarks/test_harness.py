@@ -107,7 +107,7 @@ def test_without_real_data_the_rest_is_measured(
     assert names[:2] == ["import sfumato", "sfumato --help"]
     assert {name.split(",")[0] for name in names} >= {"session", "a thousand rows"}
     assert not [name for name in names if "Adult" in name or "protect" in name]
-    assert capsys.readouterr().err.count("SFUMATO_DATA") == 1
+    assert capsys.readouterr().err.count("SFUMATO_DATA") == 2  # people, and baskets
 
 
 def test_committed_results_are_consistent() -> None:

@@ -49,7 +49,8 @@ def test_a_notice_is_about_the_line_of_the_caller() -> None:
 def test_notices_of_the_certificate_are_those_that_warn(tmp_path: Path) -> None:
     with pytest.warns(sf.SfumatoWarning) as notices:
         release = sf.protect(people(100), k=5, seed=1)
-    assert [str(notice.message) for notice in notices] == list(release.certificate.notices)
+    told = [str(notice.message) for notice in notices]
+    assert [text for text in told if "nothing is promised about" not in text] == list(release.certificate.notices)
     assert len(release.certificate.notices) > 0
 
 

@@ -139,6 +139,7 @@ def test_the_kinds_are_those_that_rooms_bring() -> None:
         "content",
         "result",
         "hiding",
+        "sensitivity",
     }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.aggregates.shown_cells import broken_words
-from sfumato.core.errors import InputError
+from sfumato.core.errors import Unsupported
 from sfumato.core.ranges import Share
 from sfumato.core.view import Attack, AttackResult, Criterion, View
 from sfumato.measures.risk.success import share, wilson
@@ -53,7 +53,7 @@ class BlankInference(Attack[View[PublishedTable, object], None]):
     def run(self, view: View[PublishedTable, object], knowledge: None = None) -> AttackResult:
         """Solve for every blank."""
         if not _is_table(view):
-            raise InputError("blanks are looked for in a published aggregate table")
+            raise Unsupported("blanks are looked for in a published aggregate table, and the view shows something else")
         table = view.result
         cells, low, high = self.intervals(table)
         with np.errstate(invalid="ignore"):

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from sfumato.attacks.aggregates.shown_cells import CellAttack, Real, ShownCells, broken_words
+from sfumato.attacks.aggregates.shown_cells import CellAttack, Real, ShownCells, broken_words, cells_of
 from sfumato.attacks.outputs.numeric_input import vector
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
@@ -44,7 +44,7 @@ class ContributorDisclosure(CellAttack[OwnContribution]):
 
     def run(self, view: View[ShownCells, object], knowledge: OwnContribution | None = None) -> AttackResult:
         """Subtract what the adversary gave."""
-        cells = view.result
+        cells = cells_of(view)
         broken = (cells.count == 2) & ~np.isnan(cells.total)
         targets = int((cells.count >= 2).sum())
         success, names = share(int(broken.sum()), targets), cells.named(broken)
@@ -104,7 +104,7 @@ class LargeContributor(CellAttack[LargestContributions]):
 
     def run(self, view: View[ShownCells, object], knowledge: LargestContributions | None = None) -> AttackResult:
         """Subtract the largest contribution, and the second where somebody knows it."""
-        cells = view.result
+        cells = cells_of(view)
         own, rest = self._subtracted(cells, knowledge)
         seconds = isinstance(knowledge, LargestContributions) and knowledge.second is not None
         attacked = ~np.isnan(cells.total) & (own > 0) & ~(cells.count < 2)

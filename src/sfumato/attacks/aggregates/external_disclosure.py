@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from sfumato.attacks.aggregates.shown_cells import CellAttack, Flags, ShownCells, broken_words
+from sfumato.attacks.aggregates.shown_cells import CellAttack, Flags, ShownCells, broken_words, cells_of
 from sfumato.core.declared import Declared
 from sfumato.core.view import AttackResult, Criterion, View
 from sfumato.measures.risk.success import share, wilson
@@ -41,7 +41,7 @@ class ExternalDisclosure(CellAttack[Outsider]):
 
     def contributions(self, view: View[ShownCells, object]) -> dict[str, float]:
         """What the one contributor of each broken cell gave."""
-        cells = view.result
+        cells = cells_of(view)
         return {cells.names[cell]: float(cells.total[cell]) for cell in np.flatnonzero(self._broken(cells)).tolist()}
 
     def _broken(self, cells: ShownCells) -> Flags:
@@ -49,7 +49,7 @@ class ExternalDisclosure(CellAttack[Outsider]):
 
     def run(self, view: View[ShownCells, object], knowledge: Outsider | None = None) -> AttackResult:
         """Read the cells with one contributor."""
-        cells = view.result
+        cells = cells_of(view)
         broken = self._broken(cells)
         targets = int((cells.count > 0).sum())
         success, names = share(int(broken.sum()), targets), cells.named(broken)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.attacks.adversary import OutputAttack
-from sfumato.core.errors import InputError
+from sfumato.core.errors import InputError, Unsupported
 from sfumato.core.view import View
 
 K = TypeVar("K")
@@ -97,3 +97,10 @@ def _array(entries: Sequence[float | None], size: int) -> Real:
 
 def _is_number(entry: object) -> bool:
     return isinstance(entry, (int, float)) and not isinstance(entry, bool) and abs(entry) < 1e300
+
+
+def cells_of(view: View[ShownCells, object]) -> ShownCells:
+    """The cells that a view shows; another view is refused."""
+    if not shows_cells(view):
+        raise Unsupported("this attack reads the cells of an aggregate table, and the view shows something else")
+    return view.result

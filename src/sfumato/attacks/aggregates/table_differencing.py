@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
-from sfumato.attacks.aggregates.shown_cells import CellAttack, ShownCells, broken_words
+from sfumato.attacks.aggregates.shown_cells import CellAttack, ShownCells, broken_words, cells_of
 from sfumato.core.declared import Declared
 from sfumato.core.errors import InputError
 from sfumato.core.ranges import Whole
@@ -48,7 +48,7 @@ class TableDifferencing(CellAttack[OtherTable]):
 
     def run(self, view: View[ShownCells, object], knowledge: OtherTable | None = None) -> AttackResult:
         """Subtract the other table."""
-        cells = view.result
+        cells = cells_of(view)
         if not isinstance(knowledge, OtherTable) or (knowledge.counts is None and knowledge.totals is None):
             raise InputError("differencing needs OtherTable(counts=…) or OtherTable(totals=…) as knowledge")
         other = ShownCells(cells.names, knowledge.counts or (), knowledge.totals or ())
