@@ -20,16 +20,17 @@ from tests.first_hour.files import FILES
 
 #: What was decided for each file: options of `inspect`. Roles that nobody confirms are one decision more.
 DECIDED = {
-    "stroke": ["gender", "age"],
-    "staff": ["Age", "Gender"],
-    "cases": ["age", "date_confirmed"],
-    "bank": ["age", "job"],
-    "hospital": ["Geburtsdatum", "PLZ"],
-    "students": ["sex", "age"],
+    "stroke": ["gender", "age", "work_type"],
+    "staff": ["Age", "Gender", "Department"],
+    "cases": ["age", "sex", "date_confirmed"],
+    "bank": ["age", "job", "marital"],
+    "hospital": ["Geschlecht", "Geburtsdatum", "PLZ"],
+    "students": ["sex", "age", "school"],
 }
 LONGEST_LINE = 120
 WORST_RATIO = 1.1
-MOST_DECISIONS = 3
+#: Three columns that are named, and the roles that nobody confirmed; the aim is one fewer.
+MOST_DECISIONS = 4
 #: Seconds of computing that the commands for one file may take together, whatever else the machine does meanwhile.
 MOST_SECONDS = 60
 
