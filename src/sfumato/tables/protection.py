@@ -43,6 +43,10 @@ _LEAST = 1e-3
 PRIMARY, SECONDARY, PUBLISHED, EMPTY = "primary", "secondary", "published", "empty"
 
 
+#: What an audit finds, and about whom.
+NARROWED = "outsiders, and the contributors that were counted, narrow no sensitive cell down further than its level allows"
+
+
 @dataclass(frozen=True, eq=False)
 class ProtectedCube:
     """A cube with the cells that are blank: the owner's, since it holds their values and why they are blank. `published` is what
@@ -131,7 +135,8 @@ class ProtectedCube:
     def explain(self) -> list[str]:
         """What was done, in words."""
         result, primary = self.suppression, int(self.sensitive.cells.sum())
-        gap = "; nobody can do better" if result.gap <= 0 else f"; at most {result.gap * 100:.3g} % above the least possible"
+        least = "the least" if result.gap <= 0 else f"at most {result.gap * 100:.3g} % above the least"
+        gap = f"; {least}, where no cell is off by more than 100 times the largest level"  # which the solver supposes
         fired: dict[str, int] = {}
         for place in self.sensitive.rule[self.sensitive.rule >= 0].tolist():
             words = self.sensitive.rules[place].words
@@ -140,7 +145,7 @@ class ProtectedCube:
             f"{counted(self.cube.size, 'cell')}: {primary:,} sensitive, {self.blank_cells - primary:,} more are blank",
             *(f"  {words}: {counted(count, 'cell')}" for words, count in fired.items()),
             f"method {result.method}, cost {result.cost:,.10g}{gap}" if np.isfinite(result.gap) else f"method {result.method}",
-            "audited: no blank can be narrowed down further than its level allows",
+            f"audited: {NARROWED}",
         ]
 
 
@@ -204,7 +209,7 @@ class AuditedTable:
             )
         if len(self.audit.broken) > _MOST_LISTED:
             lines.append(f"… and {len(self.audit.broken) - _MOST_LISTED:,} more")
-        verdict = "safe: no sensitive cell can be narrowed down further than its level allows"
+        verdict = f"kept: {NARROWED}"
         return [*lines, verdict if self.safe else f"not safe: {counted(len(self.audit.broken), 'way')} to come too close"]
 
     def to_mapping(self) -> dict[str, object]:
